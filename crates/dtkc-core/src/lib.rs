@@ -1,0 +1,1 @@
+//! The method in burn: backbone, clustering module, kernels, losses, presets.

@@ -1,0 +1,1 @@
+//! One HDF5 dataset from any image collection, and minibatches from it.

@@ -1,0 +1,2 @@
+//! One HDF5 dataset from any image collection, and minibatches from it.
+fn main() {}

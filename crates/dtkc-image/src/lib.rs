@@ -1,0 +1,1 @@
+//! Image bytes to pixels of one size: limits, decoding, orientation, colour, resizing.

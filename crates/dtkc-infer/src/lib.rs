@@ -1,0 +1,1 @@
+//! Model files run on ONNX Runtime: decoding, batching, assignment in order.

@@ -1,0 +1,1 @@
+//! Labels whole image collections with a model file.

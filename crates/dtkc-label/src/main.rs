@@ -1,0 +1,2 @@
+//! Labels whole image collections with a model file.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Clustering metrics: ACC, NMI, ARI, silhouette, confusion, shares.

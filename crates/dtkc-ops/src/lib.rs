@@ -1,0 +1,1 @@
+//! Fast CPU operations with their own backward passes, as burn backend extensions.

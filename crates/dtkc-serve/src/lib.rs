@@ -1,0 +1,1 @@
+//! Cluster assignment over HTTP, with a web page.

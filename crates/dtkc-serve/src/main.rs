@@ -1,0 +1,2 @@
+//! Cluster assignment over HTTP, with a web page.
+fn main() {}

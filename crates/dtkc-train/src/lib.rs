@@ -1,0 +1,1 @@
+//! Training: restarts, checkpoints, resume, run directories.

@@ -1,0 +1,2 @@
+//! Training: restarts, checkpoints, resume, run directories.
+fn main() {}
