@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Sets up what is missing and runs every check. Ends with 0 only if all of them passed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts/setup.sh --tests
+# shellcheck source=/dev/null
+. "${DTKC_TOOLS:-.tools}/env.sh"
+
+step() { printf '\n== %s\n' "$*"; }
+skipped=()
+
+step "format"
+cargo fmt --all --check
+
+step "shell scripts"
+if command -v shellcheck >/dev/null 2>&1; then
+  shellcheck scripts/*.sh .ci/run
+else
+  skipped+=("shellcheck (not installed)")
+fi
+
+step "build"
+cargo build --release --workspace --all-targets
+
+step "tests"
+if cargo nextest --version >/dev/null 2>&1; then
+  cargo nextest run --release --workspace
+else
+  skipped+=("cargo-nextest (not installed: cargo test ran instead)")
+  cargo test --release --workspace --all-targets
+fi
+
+step "documentation tests"
+cargo test --release --workspace --doc
+
+step "clippy"
+cargo clippy --release --workspace --all-targets -- -D warnings
+
+step "rustdoc"
+RUSTDOCFLAGS="-D warnings" cargo doc --release --workspace --no-deps
+
+step "dependencies"
+if cargo deny --version >/dev/null 2>&1; then
+  cargo deny check licenses bans sources
+else
+  skipped+=("cargo-deny (not installed)")
+fi
+
+printf '\nall checks passed\n'
+for check in "${skipped[@]}"; do printf 'not run: %s\n' "$check"; done
