@@ -1,1 +1,30 @@
 //! A frozen network as one ONNX file with preprocessing and metadata, and that metadata read back.
+//!
+//! A trainer describes its network as a [`Network`]: a plain list of layers with their weights. [`write()`] turns
+//! it into the bytes of a self-contained ONNX file (opset 18):
+//!
+//! | name | type | shape |
+//! |---|---|---|
+//! | input `image` | u8 | `[batch, height, width, channels]` |
+//! | output `cluster` | i64 | `[batch]` |
+//! | output `probabilities` | f32 | `[batch, clusters]` |
+//! | output `embedding` | f32 | `[batch, hidden]` |
+//!
+//! Scaling each image to 0..1 by its own minimum and maximum happens inside the graph, so that any ONNX runtime
+//! in any language can use the file. What a reader needs to know beside the graph (how to resize, what the
+//! clusters are called, where the model came from) is in the file's `metadata_props`, see [`Metadata`].
+//!
+//! The crate knows nothing of training: a program that only reads model files does not link burn.
+
+mod error;
+mod metadata;
+mod network;
+mod proto;
+mod read;
+mod write;
+
+pub use error::OnnxError;
+pub use metadata::{Cluster, InputSpec, Metadata, Parity, Provenance, SCHEMA};
+pub use network::{Layer, Network, Weights};
+pub use read::{MAX_BYTES, fingerprint, read_metadata, with_metadata};
+pub use write::{IR_VERSION, OPSET, write};

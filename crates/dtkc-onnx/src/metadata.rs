@@ -1,0 +1,235 @@
+//! What a model file says about itself beside its graph.
+//!
+//! ONNX stores metadata as a flat map of strings. Ours all start with `dtkc.`; lists and maps are JSON. Entries of
+//! others are kept in [`Metadata::extra`].
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::OnnxError;
+
+/// The version of the metadata that this crate writes and reads.
+pub const SCHEMA: u32 = 1;
+
+/// Everything a user of the model needs to know beside the graph.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Metadata {
+    /// How an image becomes the graph's input.
+    pub input: InputSpec,
+    /// Width of the output `embedding`; [`crate::write()`] fills it in.
+    pub embedding_size: usize,
+    /// The clusters, by id; their number is k.
+    pub clusters: Vec<Cluster>,
+    /// Where the model comes from.
+    pub provenance: Provenance,
+    /// Scores at export time by name ("acc", "nmi", "loss", ..).
+    pub metrics: BTreeMap<String, f64>,
+    /// How closely ONNX Runtime agreed with the trainer at export time.
+    pub parity: Option<Parity>,
+    /// Entries of other tools, kept as they are.
+    pub extra: BTreeMap<String, String>,
+}
+
+/// The graph's input and how to get there from an image file.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InputSpec {
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+    /// `gray` or `rgb`, as `dtkc_image::Color` prints.
+    pub color: String,
+    /// The resize rule, as `dtkc_image::Resize` prints.
+    pub resize: String,
+    /// The resize filter, `dtkc_image::FILTER`.
+    pub filter: String,
+}
+
+impl InputSpec {
+    /// Channels of the colour mode; `None` when it is not known.
+    pub fn channels(&self) -> Option<usize> {
+        match self.color.as_str() {
+            "gray" => Some(1),
+            "rgb" => Some(3),
+            _ => None,
+        }
+    }
+}
+
+/// One cluster.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Cluster {
+    /// What people call it, once somebody named it.
+    pub name: Option<String>,
+    /// Training images in it.
+    pub size: u64,
+}
+
+/// Where a model comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The method, as in "dtkc".
+    pub method: String,
+    /// The preset it started from.
+    pub preset: String,
+    /// Hash of the full training configuration.
+    pub config_hash: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of the dataset.
+    pub dataset: String,
+    /// Fingerprint of the dataset's content.
+    pub dataset_fingerprint: String,
+    /// Version of the program that exported it.
+    pub tool_version: String,
+}
+
+/// Agreement between ONNX Runtime and the trainer, measured at export time.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Parity {
+    /// Images compared.
+    pub images: usize,
+    /// Largest absolute difference of a probability.
+    pub max_difference: f64,
+    /// Images that got another cluster (only near ties may).
+    pub differing_clusters: usize,
+}
+
+impl Metadata {
+    /// Number of clusters.
+    pub fn k(&self) -> usize {
+        self.clusters.len()
+    }
+
+    /// The name of a cluster: the given one, else `cluster N`.
+    pub fn cluster_name(&self, id: usize) -> String {
+        let given = self.clusters.get(id).and_then(|cluster| cluster.name.clone());
+        given.unwrap_or_else(|| format!("cluster {id}"))
+    }
+
+    /// Share of the training images in a cluster; 0 when the sizes are not known.
+    pub fn cluster_share(&self, id: usize) -> f64 {
+        let total: u64 = self.clusters.iter().map(|cluster| cluster.size).sum();
+        match self.clusters.get(id) {
+            Some(cluster) if total > 0 => cluster.size as f64 / total as f64,
+            _ => 0.0,
+        }
+    }
+
+    /// Numbers that JSON cannot hold would come back as something else.
+    pub(crate) fn check(&self) -> Result<(), OnnxError> {
+        if let Some((name, value)) = self.metrics.iter().find(|(_, value)| !value.is_finite()) {
+            return Err(OnnxError::Mismatch(format!("the metric {name} is {value}; leave it out")));
+        }
+        if self.parity.is_some_and(|parity| !parity.max_difference.is_finite()) {
+            return Err(OnnxError::Mismatch("the parity figure is not a number".into()));
+        }
+        Ok(())
+    }
+
+    /// As the flat map of strings that goes into the file.
+    pub(crate) fn to_entries(&self) -> BTreeMap<String, String> {
+        let names: Vec<&Option<String>> = self.clusters.iter().map(|cluster| &cluster.name).collect();
+        let sizes: Vec<u64> = self.clusters.iter().map(|cluster| cluster.size).collect();
+        let mut entries = self.extra.clone();
+        let mut put = |key: &str, value: String| entries.insert(format!("dtkc.{key}"), value);
+        put("schema", SCHEMA.to_string());
+        put("input.height", self.input.height.to_string());
+        put("input.width", self.input.width.to_string());
+        put("input.color", self.input.color.clone());
+        put("input.resize", self.input.resize.clone());
+        put("input.filter", self.input.filter.clone());
+        put("embedding_size", self.embedding_size.to_string());
+        put("k", self.k().to_string());
+        put("cluster_names", json(&names));
+        put("cluster_sizes", json(&sizes));
+        put("method", self.provenance.method.clone());
+        put("preset", self.provenance.preset.clone());
+        put("config_hash", self.provenance.config_hash.clone());
+        put("seed", self.provenance.seed.to_string());
+        put("dataset", self.provenance.dataset.clone());
+        put("dataset_fingerprint", self.provenance.dataset_fingerprint.clone());
+        put("tool_version", self.provenance.tool_version.clone());
+        put("metrics", json(&self.metrics));
+        if let Some(parity) = &self.parity {
+            put("parity", json(parity));
+        }
+        entries
+    }
+
+    /// From the flat map of strings of a file.
+    pub(crate) fn from_entries(entries: BTreeMap<String, String>) -> Result<Self, OnnxError> {
+        let mut entries = Entries(entries);
+        let Some(schema) = entries.0.remove("dtkc.schema") else {
+            let found = entries.0.keys().any(|key| key.starts_with("dtkc."));
+            let missing = if found { "`dtkc.schema` is missing" } else { "no `dtkc.` entry" };
+            return Err(OnnxError::Foreign(missing.into()));
+        };
+        if schema != SCHEMA.to_string() {
+            return Err(OnnxError::Schema { found: schema, known: SCHEMA });
+        }
+        let input = InputSpec {
+            height: entries.number("input.height")?,
+            width: entries.number("input.width")?,
+            color: entries.text("input.color")?,
+            resize: entries.text("input.resize")?,
+            filter: entries.text("input.filter")?,
+        };
+        let clusters = entries.clusters()?;
+        let provenance = Provenance {
+            method: entries.text("method")?,
+            preset: entries.text("preset")?,
+            config_hash: entries.text("config_hash")?,
+            seed: entries.number("seed")?,
+            dataset: entries.text("dataset")?,
+            dataset_fingerprint: entries.text("dataset_fingerprint")?,
+            tool_version: entries.text("tool_version")?,
+        };
+        let embedding_size = entries.number("embedding_size")?;
+        let metrics = entries.json("metrics")?;
+        let parity = if entries.0.contains_key("dtkc.parity") { Some(entries.json("parity")?) } else { None };
+        Ok(Self { input, embedding_size, clusters, provenance, metrics, parity, extra: entries.0 })
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    // Strings, numbers and maps with string keys cannot fail to serialise.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Entries that are taken out one by one; what remains belongs to others.
+struct Entries(BTreeMap<String, String>);
+
+impl Entries {
+    fn text(&mut self, key: &str) -> Result<String, OnnxError> {
+        let key = format!("dtkc.{key}");
+        self.0.remove(&key).ok_or_else(|| OnnxError::Entry { key, reason: "is missing".into() })
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, key: &str) -> Result<T, OnnxError> {
+        let text = self.text(key)?;
+        text.parse().map_err(|_| wrong(key, format!("is not a number ({text:?})")))
+    }
+
+    fn json<T: for<'a> Deserialize<'a>>(&mut self, key: &str) -> Result<T, OnnxError> {
+        let text = self.text(key)?;
+        serde_json::from_str(&text).map_err(|error| wrong(key, format!("cannot be read ({error})")))
+    }
+
+    fn clusters(&mut self) -> Result<Vec<Cluster>, OnnxError> {
+        let k: usize = self.number("k")?;
+        let names: Vec<Option<String>> = self.json("cluster_names")?;
+        let sizes: Vec<u64> = self.json("cluster_sizes")?;
+        for (key, found) in [("cluster_names", names.len()), ("cluster_sizes", sizes.len())] {
+            if found != k {
+                return Err(wrong(key, format!("has {found} values for {k} clusters")));
+            }
+        }
+        Ok(names.into_iter().zip(sizes).map(|(name, size)| Cluster { name, size }).collect())
+    }
+}
+
+fn wrong(key: &str, reason: String) -> OnnxError {
+    OnnxError::Entry { key: format!("dtkc.{key}"), reason }
+}

@@ -1,0 +1,288 @@
+//! The plain description of a frozen network, and the check that its layers fit together.
+
+use crate::OnnxError;
+
+/// A tensor of weights: a shape and its values in row-major order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weights {
+    /// Sizes of the dimensions, outermost first.
+    pub shape: Vec<usize>,
+    /// The values, last dimension fastest.
+    pub data: Vec<f32>,
+}
+
+impl Weights {
+    /// Weights of the given shape.
+    pub fn new(shape: impl Into<Vec<usize>>, data: Vec<f32>) -> Self {
+        Self { shape: shape.into(), data }
+    }
+}
+
+/// One step of a frozen network.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Layer {
+    /// Convolution (cross-correlation) with stride 1.
+    Conv {
+        /// `[out, in, kernel height, kernel width]`.
+        weight: Weights,
+        /// One value per output channel.
+        bias: Vec<f32>,
+        /// Rows and columns of zeros: top, left, bottom, right.
+        padding: [usize; 4],
+    },
+    /// `max(x, 0)`.
+    Relu,
+    /// `gamma (x - mean) / sqrt(variance + epsilon) + beta` per channel (of an image) or per feature (of a vector).
+    BatchNorm {
+        /// Scale.
+        gamma: Vec<f32>,
+        /// Shift.
+        beta: Vec<f32>,
+        /// Running mean.
+        mean: Vec<f32>,
+        /// Running (biased) variance.
+        variance: Vec<f32>,
+        /// Added to the variance.
+        epsilon: f32,
+    },
+    /// Largest value of each `size` x `size` square; squares do not overlap, an incomplete one at the border is dropped.
+    MaxPool {
+        /// Side of the square.
+        size: usize,
+    },
+    /// An image becomes a vector, channels fastest (the network was trained channels-last).
+    Flatten,
+    /// `x W + b`.
+    Dense {
+        /// `[in, out]`.
+        weight: Weights,
+        /// One value per output.
+        bias: Vec<f32>,
+    },
+    /// Marks the value at this place as the output `embedding`; computes nothing.
+    Embedding,
+    /// Softmax over the features; the last layer, its value is the output `probabilities`.
+    Softmax,
+}
+
+impl Layer {
+    /// The layer's kind, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Layer::Conv { .. } => "Conv",
+            Layer::Relu => "Relu",
+            Layer::BatchNorm { .. } => "BatchNorm",
+            Layer::MaxPool { .. } => "MaxPool",
+            Layer::Flatten => "Flatten",
+            Layer::Dense { .. } => "Dense",
+            Layer::Embedding => "Embedding",
+            Layer::Softmax => "Softmax",
+        }
+    }
+}
+
+/// A frozen clustering network. Its input is an image whose values were scaled to 0..1; the writer adds that
+/// scaling and the transpose to channels-first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Network {
+    /// Rows of the input image.
+    pub height: usize,
+    /// Columns of the input image.
+    pub width: usize,
+    /// 1 (gray) or 3 (RGB).
+    pub channels: usize,
+    /// The layers, in order: [`Layer::Embedding`] exactly once, [`Layer::Softmax`] last.
+    pub layers: Vec<Layer>,
+}
+
+/// The shape of a value between two layers, without the batch dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// Channels, height, width.
+    Image { channels: usize, height: usize, width: usize },
+    /// Features.
+    Vector(usize),
+}
+
+impl Size {
+    pub(crate) fn dims(self) -> Vec<usize> {
+        match self {
+            Size::Image { channels, height, width } => vec![channels, height, width],
+            Size::Vector(features) => vec![features],
+        }
+    }
+
+    fn channels(self) -> usize {
+        match self {
+            Size::Image { channels, .. } => channels,
+            Size::Vector(features) => features,
+        }
+    }
+}
+
+/// What a checked network produces.
+pub(crate) struct Checked {
+    /// The size before each layer, and after the last.
+    pub sizes: Vec<Size>,
+    /// Width of the embedding.
+    pub embedding: usize,
+    /// Number of clusters.
+    pub clusters: usize,
+}
+
+impl Network {
+    /// The number of clusters: the width of the last dense layer.
+    pub fn clusters(&self) -> Result<usize, OnnxError> {
+        Ok(self.check()?.clusters)
+    }
+
+    /// The width of the embedding.
+    pub fn embedding_size(&self) -> Result<usize, OnnxError> {
+        Ok(self.check()?.embedding)
+    }
+
+    /// Renumbers the clusters: new cluster `i` is the old cluster `order[i]`. The last dense layer's columns are
+    /// permuted, so the probabilities stay the same bits in another order.
+    pub fn reorder_clusters(&mut self, order: &[usize]) -> Result<(), OnnxError> {
+        let clusters = self.clusters()?;
+        let mut seen = vec![false; clusters];
+        for &old in order {
+            match seen.get_mut(old) {
+                Some(slot) if !*slot => *slot = true,
+                _ => return Err(OnnxError::Network(format!("{order:?} is not an order of its {clusters} clusters"))),
+            }
+        }
+        if order.len() != clusters {
+            return Err(OnnxError::Network(format!("{order:?} is not an order of its {clusters} clusters")));
+        }
+        let last = self.layers.iter_mut().rev().find_map(|layer| match layer {
+            Layer::Dense { weight, bias } => Some((weight, bias)),
+            _ => None,
+        });
+        if let Some((weight, bias)) = last {
+            let permute = |row: &[f32]| order.iter().map(|&old| row[old]).collect::<Vec<_>>();
+            weight.data = weight.data.chunks_exact(clusters).flat_map(permute).collect();
+            *bias = permute(bias);
+        }
+        Ok(())
+    }
+
+    /// Follows the shapes through the layers.
+    pub(crate) fn check(&self) -> Result<Checked, OnnxError> {
+        if !matches!(self.channels, 1 | 3) {
+            return Err(OnnxError::Network(format!("images have 1 or 3 channels, not {}", self.channels)));
+        }
+        if self.height == 0 || self.width == 0 {
+            return Err(OnnxError::Network(format!("the input is {} x {} pixels", self.height, self.width)));
+        }
+        let mut size = Size::Image { channels: self.channels, height: self.height, width: self.width };
+        let mut sizes = vec![size];
+        let mut embedding = None;
+        for (position, layer) in self.layers.iter().enumerate() {
+            let fail = |reason: String| OnnxError::Layer { layer: position, kind: layer.kind(), reason };
+            size = next_size(layer, size).map_err(fail)?;
+            sizes.push(size);
+            if let (Layer::Embedding, Size::Vector(features)) = (layer, size)
+                && embedding.replace(features).is_some()
+            {
+                return Err(fail("there is a second embedding".into()));
+            }
+            if matches!(layer, Layer::Softmax) && position + 1 != self.layers.len() {
+                return Err(fail("softmax must be the last layer".into()));
+            }
+        }
+        let Some(embedding) = embedding else {
+            return Err(OnnxError::Network("no layer is marked as the embedding".into()));
+        };
+        self.check_head()?;
+        match size {
+            Size::Vector(clusters) if clusters >= 2 => Ok(Checked { sizes, embedding, clusters }),
+            _ => Err(OnnxError::Network("it needs at least two clusters".into())),
+        }
+    }
+
+    /// The head must be a dense layer and a softmax, because clusters are renumbered by permuting that dense layer.
+    fn check_head(&self) -> Result<(), OnnxError> {
+        let mut head = self.layers.iter().rev();
+        match (head.next(), head.next()) {
+            (Some(Layer::Softmax), Some(Layer::Dense { .. })) => Ok(()),
+            _ => Err(OnnxError::Network("its last two layers must be a dense layer and a softmax".into())),
+        }
+    }
+}
+
+/// The size after `layer`, or what does not fit.
+fn next_size(layer: &Layer, size: Size) -> Result<Size, String> {
+    match (layer, size) {
+        (Layer::Conv { weight, bias, padding }, Size::Image { channels, height, width }) => {
+            let &[out, input, rows, columns] = weight.shape.as_slice() else {
+                return Err(format!("its weight has {} dimensions instead of 4", weight.shape.len()));
+            };
+            check_weight(weight)?;
+            check_vector("bias", bias, out)?;
+            if input != channels {
+                return Err(format!("its weight expects {input} channels and gets {channels}"));
+            }
+            let fit = |total: usize, kernel: usize| if kernel == 0 { None } else { (total + 1).checked_sub(kernel) };
+            let height = fit(height + padding[0] + padding[2], rows).filter(|&h| h > 0);
+            let width = fit(width + padding[1] + padding[3], columns).filter(|&w| w > 0);
+            let (Some(height), Some(width)) = (height, width) else {
+                return Err(format!("its {rows} x {columns} kernel is larger than what it gets; use larger images"));
+            };
+            Ok(Size::Image { channels: out, height, width })
+        }
+        (Layer::BatchNorm { gamma, beta, mean, variance, epsilon }, size) => {
+            for (name, values) in [("gamma", gamma), ("beta", beta), ("mean", mean), ("variance", variance)] {
+                check_vector(name, values, size.channels())?;
+            }
+            if variance.iter().any(|v| v + epsilon <= 0.0) || !epsilon.is_finite() {
+                return Err("its variance plus epsilon is not positive".into());
+            }
+            Ok(size)
+        }
+        (Layer::MaxPool { size }, Size::Image { channels, height, width }) => {
+            if *size == 0 || height < *size || width < *size {
+                return Err(format!("a {height} x {width} image cannot be pooled by {size}; use larger images"));
+            }
+            Ok(Size::Image { channels, height: height / size, width: width / size })
+        }
+        (Layer::Flatten, Size::Image { channels, height, width }) => Ok(Size::Vector(channels * height * width)),
+        (Layer::Dense { weight, bias }, Size::Vector(features)) => {
+            let &[input, out] = weight.shape.as_slice() else {
+                return Err(format!("its weight has {} dimensions instead of 2", weight.shape.len()));
+            };
+            check_weight(weight)?;
+            check_vector("bias", bias, out)?;
+            if input != features {
+                return Err(format!("its weight expects {input} features and gets {features}"));
+            }
+            Ok(Size::Vector(out))
+        }
+        (Layer::Relu, size) => Ok(size),
+        (Layer::Embedding | Layer::Softmax, size @ Size::Vector(_)) => Ok(size),
+        (_, Size::Image { .. }) => Err("it needs a vector and gets an image; add Flatten before it".into()),
+        (_, Size::Vector(_)) => Err("it needs an image and gets a vector".into()),
+    }
+}
+
+fn check_weight(weight: &Weights) -> Result<(), String> {
+    let expected: usize = weight.shape.iter().product();
+    if expected == 0 || expected != weight.data.len() {
+        return Err(format!("its weight of shape {:?} has {} values", weight.shape, weight.data.len()));
+    }
+    check_finite("weight", &weight.data)
+}
+
+fn check_vector(name: &str, values: &[f32], expected: usize) -> Result<(), String> {
+    if values.len() != expected {
+        return Err(format!("its {name} has {} values instead of {expected}", values.len()));
+    }
+    check_finite(name, values)
+}
+
+fn check_finite(name: &str, values: &[f32]) -> Result<(), String> {
+    match values.iter().find(|v| !v.is_finite()) {
+        Some(value) => Err(format!("its {name} holds {value}; training went wrong, so use an earlier checkpoint")),
+        None => Ok(()),
+    }
+}

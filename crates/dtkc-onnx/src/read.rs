@@ -1,0 +1,224 @@
+//! Reading a model file's metadata, with the checks that make the file safe to hand to a runtime.
+
+use prost::Message;
+use sha2::{Digest, Sha256};
+
+use crate::proto::{DataType, DimensionValue, Entry, Graph, Model, Tensor, ValueInfo};
+use crate::{Metadata, OnnxError};
+
+/// The most bytes that a model file may have. The networks here are a few hundred kilobytes; the limit keeps a
+/// wrong or hostile file from filling the memory.
+pub const MAX_BYTES: u64 = 256 << 20;
+
+/// The tag of `ModelProto.metadata_props`.
+const METADATA_TAG: u64 = 14;
+
+/// Reads the metadata of a model file and checks that its graph is whole and fits it.
+///
+/// Refused, each with one sentence: files that are too large, not ONNX or cut short; ONNX models of others; an
+/// unknown schema version; graphs that do not have the inputs and outputs the metadata speaks of; weights that
+/// are incomplete or kept in other files.
+pub fn read_metadata(bytes: &[u8]) -> Result<Metadata, OnnxError> {
+    let model = parse(bytes)?;
+    let Some(graph) = &model.graph else {
+        return Err(OnnxError::Damaged("it has no graph".into()));
+    };
+    let entries = model.metadata_props.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
+    let metadata = Metadata::from_entries(entries)?;
+    check_graph(graph)?;
+    check_interface(graph, &metadata)?;
+    Ok(metadata)
+}
+
+/// The same model file with other metadata; the bytes of everything else are untouched. Input, number of clusters
+/// and embedding belong to the graph, so metadata that changes them is refused.
+pub fn with_metadata(bytes: &[u8], metadata: &Metadata) -> Result<Vec<u8>, OnnxError> {
+    read_metadata(bytes)?;
+    metadata.check()?;
+    let graph = parse(bytes)?.graph.unwrap_or_default();
+    check_interface(&graph, metadata)?;
+    let mut out = Vec::with_capacity(bytes.len() + 1024);
+    for field in fields(bytes)? {
+        if field.tag != METADATA_TAG {
+            out.extend_from_slice(&bytes[field.range]);
+        }
+    }
+    append_metadata(&mut out, metadata);
+    Ok(out)
+}
+
+/// The SHA-256 of a model file in hexadecimal: two files with the same one give the same answers.
+pub fn fingerprint(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Appends the metadata entries, in the order of their keys, to a serialised model without any.
+pub(crate) fn append_metadata(out: &mut Vec<u8>, metadata: &Metadata) {
+    let metadata_props = metadata.to_entries().into_iter().map(|(key, value)| Entry { key, value }).collect();
+    // Fields of concatenated messages merge, so that appending entries is adding them.
+    let entries = Model { metadata_props, ..Model::default() };
+    out.extend_from_slice(&entries.encode_to_vec());
+}
+
+fn parse(bytes: &[u8]) -> Result<Model, OnnxError> {
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(OnnxError::TooLarge { bytes: bytes.len() as u64, limit: MAX_BYTES });
+    }
+    if bytes.is_empty() {
+        return Err(OnnxError::Damaged("it is empty".into()));
+    }
+    let model = Model::decode(bytes).map_err(|error| OnnxError::Damaged(error.to_string()))?;
+    if model.ir_version <= 0 || model.opset_import.is_empty() {
+        return Err(OnnxError::Damaged("it names no ONNX version".into()));
+    }
+    Ok(model)
+}
+
+/// Every value must be computed before it is used, and every constant must be complete and in the file itself.
+fn check_graph(graph: &Graph) -> Result<(), OnnxError> {
+    let mut known: std::collections::HashSet<&str> = graph.input.iter().map(|value| value.name.as_str()).collect();
+    for tensor in &graph.initializer {
+        check_tensor(tensor)?;
+        known.insert(&tensor.name);
+    }
+    for node in &graph.node {
+        if let Some(input) = node.input.iter().find(|input| !input.is_empty() && !known.contains(input.as_str())) {
+            return Err(OnnxError::Damaged(format!("node {:?} uses {input:?}, which nothing computes", node.name)));
+        }
+        for attribute in &node.attribute {
+            if attribute.g.is_some() || !attribute.graphs.is_empty() {
+                return Err(OnnxError::Damaged(format!("node {:?} holds a graph of its own", node.name)));
+            }
+            attribute.t.iter().chain(&attribute.tensors).try_for_each(check_tensor)?;
+        }
+        known.extend(node.output.iter().map(String::as_str));
+    }
+    match graph.output.iter().find(|output| !known.contains(output.name.as_str())) {
+        Some(output) => Err(OnnxError::Damaged(format!("nothing computes its output {:?}", output.name))),
+        None => Ok(()),
+    }
+}
+
+fn check_tensor(tensor: &Tensor) -> Result<(), OnnxError> {
+    let name = &tensor.name;
+    // A runtime would open any path that is named here.
+    if tensor.data_location != 0 || !tensor.external_data.is_empty() {
+        return Err(OnnxError::Damaged(format!("its weights {name:?} are in another file")));
+    }
+    let width = match DataType::try_from(tensor.data_type) {
+        Ok(DataType::Float) => 4,
+        Ok(DataType::Int64) => 8,
+        Ok(DataType::Uint8) => 1,
+        _ => return Ok(()),
+    };
+    let values = tensor.dims.iter().try_fold(1i64, |product, &dim| product.checked_mul(dim.max(0)));
+    let expected = values.and_then(|count| count.checked_mul(width));
+    if !tensor.raw_data.is_empty() && expected != Some(tensor.raw_data.len() as i64) {
+        return Err(OnnxError::Damaged(format!("its weights {name:?} are incomplete")));
+    }
+    Ok(())
+}
+
+/// The graph's input and outputs must be those that the metadata speaks of.
+fn check_interface(graph: &Graph, metadata: &Metadata) -> Result<(), OnnxError> {
+    let input = &metadata.input;
+    let Some(channels) = input.channels() else {
+        let reason = format!("is {:?} instead of gray or rgb", input.color);
+        return Err(OnnxError::Entry { key: "dtkc.input.color".into(), reason });
+    };
+    let k = metadata.k();
+    let inputs = [("image", DataType::Uint8, vec![input.height, input.width, channels])];
+    let outputs = [
+        ("cluster", DataType::Int64, vec![]),
+        ("probabilities", DataType::Float, vec![k]),
+        ("embedding", DataType::Float, vec![metadata.embedding_size]),
+    ];
+    for (values, expected, role) in [(&graph.input, &inputs[..], "input"), (&graph.output, &outputs[..], "output")] {
+        for (name, kind, dims) in expected {
+            let Some(value) = values.iter().find(|value| value.name == *name) else {
+                return Err(OnnxError::Disagreement(format!("the graph has no {role} `{name}`")));
+            };
+            check_value(value, *kind, dims)
+                .map_err(|reason| OnnxError::Disagreement(format!("the graph's {role} `{name}` {reason}")))?;
+        }
+        if role == "input" && values.len() != 1 {
+            return Err(OnnxError::Disagreement(format!("the graph has {} inputs instead of 1", values.len())));
+        }
+    }
+    Ok(())
+}
+
+fn check_value(value: &ValueInfo, kind: DataType, dims: &[usize]) -> Result<(), String> {
+    let Some(tensor) = value.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref()) else {
+        return Err("is not a tensor".into());
+    };
+    if tensor.elem_type != kind as i32 {
+        return Err(format!("is not of type {kind:?}"));
+    }
+    let found: Vec<String> = tensor.shape.iter().flat_map(|shape| &shape.dim).map(dimension_text).collect();
+    let mut expected = vec![found.first().cloned().unwrap_or_default()];
+    expected.extend(dims.iter().map(usize::to_string));
+    if found != expected {
+        let wanted: Vec<String> = std::iter::once("batch".to_owned()).chain(expected.drain(1..)).collect();
+        return Err(format!("has shape [{}] and the metadata says [{}]", found.join(", "), wanted.join(", ")));
+    }
+    Ok(())
+}
+
+fn dimension_text(dimension: &crate::proto::Dimension) -> String {
+    match &dimension.value {
+        Some(DimensionValue::Size(size)) => size.to_string(),
+        Some(DimensionValue::Name(name)) => name.clone(),
+        None => "?".into(),
+    }
+}
+
+/// A top-level field of a serialised message: its tag and where it lies, key included.
+struct Field {
+    tag: u64,
+    range: std::ops::Range<usize>,
+}
+
+/// Splits a serialised message into its fields without understanding them.
+fn fields(bytes: &[u8]) -> Result<Vec<Field>, OnnxError> {
+    let cut = || OnnxError::Damaged("a field is cut short".into());
+    let mut fields = Vec::new();
+    let mut position = 0;
+    while position < bytes.len() {
+        let start = position;
+        let key = varint(bytes, &mut position).ok_or_else(cut)?;
+        let length = match key & 7 {
+            0 => {
+                varint(bytes, &mut position).ok_or_else(cut)?;
+                0
+            }
+            1 => 8,
+            2 => varint(bytes, &mut position).ok_or_else(cut)?,
+            5 => 4,
+            kind => return Err(OnnxError::Damaged(format!("a field has the unknown wire type {kind}"))),
+        };
+        let length = usize::try_from(length).map_err(|_| cut())?;
+        position = position.checked_add(length).filter(|&end| end <= bytes.len()).ok_or_else(cut)?;
+        fields.push(Field { tag: key >> 3, range: start..position });
+    }
+    Ok(fields)
+}
+
+fn varint(bytes: &[u8], position: &mut usize) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let byte = *bytes.get(*position)?;
+        *position += 1;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// The entries of a model file by key, for tests.
+#[cfg(test)]
+pub(crate) fn entries(bytes: &[u8]) -> Result<std::collections::BTreeMap<String, String>, OnnxError> {
+    Ok(parse(bytes)?.metadata_props.into_iter().map(|entry| (entry.key, entry.value)).collect())
+}

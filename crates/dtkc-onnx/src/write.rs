@@ -1,0 +1,259 @@
+//! From layers to ONNX nodes.
+
+use prost::Message;
+
+use crate::network::{Checked, Size};
+use crate::proto::{
+    Attribute, AttributeType, DataType, Dimension, DimensionValue, Graph, Model, Node, OperatorSet, Shape, Tensor,
+    TensorType, Type, ValueInfo,
+};
+use crate::read::append_metadata;
+use crate::{Layer, Metadata, Network, OnnxError, Weights};
+
+/// The version of ONNX's operators that the graph uses.
+pub const OPSET: i64 = 18;
+/// The version of the file format that goes with [`OPSET`].
+pub const IR_VERSION: i64 = 8;
+
+/// The bytes of a model file. The same arguments give the same bytes.
+///
+/// Every layer becomes one ONNX node. `embedding_size` of the metadata is filled in; its input and clusters must
+/// be those of the network.
+pub fn write(network: &Network, metadata: &Metadata) -> Result<Vec<u8>, OnnxError> {
+    let checked = network.check()?;
+    let metadata = Metadata { embedding_size: checked.embedding, ..metadata.clone() };
+    fits(network, &checked, &metadata)?;
+    let mut builder = Builder::default();
+    let scaled = builder.preprocess(network);
+    builder.layers(network, &checked, scaled);
+    let model = Model {
+        ir_version: IR_VERSION,
+        producer_name: "dtkc".into(),
+        producer_version: metadata.provenance.tool_version.clone(),
+        doc_string: "Cluster assignment of images: u8 pixels in, cluster, probabilities and embedding out.".into(),
+        graph: Some(builder.finish(network, &checked)),
+        opset_import: vec![OperatorSet { domain: String::new(), version: OPSET }],
+        metadata_props: Vec::new(),
+    };
+    let mut bytes = model.encode_to_vec();
+    append_metadata(&mut bytes, &metadata);
+    Ok(bytes)
+}
+
+fn fits(network: &Network, checked: &Checked, metadata: &Metadata) -> Result<(), OnnxError> {
+    metadata.check()?;
+    let input = &metadata.input;
+    let described = (input.height, input.width, input.channels());
+    if described != (network.height, network.width, Some(network.channels)) {
+        return Err(OnnxError::Mismatch(format!(
+            "it describes {} x {} {} images and the network takes {} x {} with {} channel(s)",
+            input.height, input.width, input.color, network.height, network.width, network.channels
+        )));
+    }
+    if metadata.k() != checked.clusters {
+        let (described, actual) = (metadata.k(), checked.clusters);
+        return Err(OnnxError::Mismatch(format!("it describes {described} clusters and the network has {actual}")));
+    }
+    Ok(())
+}
+
+/// Collects nodes, constants and the shapes of the values between them.
+#[derive(Default)]
+struct Builder {
+    nodes: Vec<Node>,
+    constants: Vec<Tensor>,
+    values: Vec<ValueInfo>,
+}
+
+impl Builder {
+    /// Pixels to floats, scaled by each image's own minimum and maximum, channels first. Pixels are whole numbers,
+    /// so a range below 1 means a constant image: dividing by at least 1 makes it zeros instead of NaN.
+    fn preprocess(&mut self, network: &Network) -> String {
+        let (height, width, channels) = (network.height, network.width, network.channels);
+        let image = [height, width, channels];
+        self.floats("one", &[], &[1.0]);
+        self.integers("image_axes", &[1, 2, 3]);
+        self.node("Cast", "pixels", &["image"], vec![int("to", DataType::Float as i64)], &image);
+        self.node("ReduceMin", "lowest", &["pixels", "image_axes"], vec![int("keepdims", 1)], &[1, 1, 1]);
+        self.node("ReduceMax", "highest", &["pixels", "image_axes"], vec![int("keepdims", 1)], &[1, 1, 1]);
+        self.node("Sub", "range", &["highest", "lowest"], vec![], &[1, 1, 1]);
+        self.node("Max", "divisor", &["range", "one"], vec![], &[1, 1, 1]);
+        self.node("Sub", "shifted", &["pixels", "lowest"], vec![], &image);
+        self.node("Div", "scaled", &["shifted", "divisor"], vec![], &image);
+        let order = vec![ints("perm", &[0, 3, 1, 2])];
+        self.node("Transpose", "planes", &["scaled"], order, &[channels, height, width])
+    }
+
+    fn layers(&mut self, network: &Network, checked: &Checked, mut value: String) {
+        for (position, layer) in network.layers.iter().enumerate() {
+            let (before, after) = (checked.sizes[position], checked.sizes[position + 1]);
+            let next = network.layers.get(position + 1);
+            let previous = position.checked_sub(1).map(|p| (&network.layers[p], checked.sizes[p]));
+            value = self.layer(Step { position, layer, previous, next, before, after }, value);
+        }
+        self.node("ArgMax", "cluster", &[&value], vec![int("axis", 1), int("keepdims", 0)], &[]);
+    }
+
+    fn layer(&mut self, step: Step<'_>, value: String) -> String {
+        let dims = step.after.dims();
+        let name = step.name();
+        match step.layer {
+            Layer::Conv { weight, bias, padding } => {
+                let (kernel, shift) = (format!("{name}_weight"), format!("{name}_bias"));
+                self.floats(&kernel, &weight.shape, &weight.data);
+                self.floats(&shift, &[bias.len()], bias);
+                let shape = [weight.shape[2] as i64, weight.shape[3] as i64];
+                let attributes = vec![ints("kernel_shape", &shape), ints("pads", &padding.map(|p| p as i64))];
+                self.node("Conv", &name, &[&value, &kernel, &shift], attributes, &dims)
+            }
+            Layer::Relu => self.node("Relu", &name, &[&value], vec![], &dims),
+            Layer::BatchNorm { gamma, beta, mean, variance, epsilon } => {
+                let parts = [("gamma", gamma), ("beta", beta), ("mean", mean), ("variance", variance)];
+                let mut inputs = vec![value];
+                for (part, values) in parts {
+                    let constant = format!("{name}_{part}");
+                    self.floats(&constant, &[values.len()], values);
+                    inputs.push(constant);
+                }
+                let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
+                self.node("BatchNormalization", &name, &inputs, vec![float("epsilon", *epsilon)], &dims)
+            }
+            Layer::MaxPool { size } => {
+                let square = [*size as i64, *size as i64];
+                let attributes = vec![ints("kernel_shape", &square), ints("strides", &square)];
+                self.node("MaxPool", &name, &[&value], attributes, &dims)
+            }
+            Layer::Flatten => self.flatten(&step, &name, value),
+            Layer::Dense { weight, bias } => {
+                let (matrix, shift) = (format!("{name}_weight"), format!("{name}_bias"));
+                self.floats(&matrix, &weight.shape, &channels_first_rows(weight, step.previous));
+                self.floats(&shift, &[bias.len()], bias);
+                self.node("Gemm", &name, &[&value, &matrix, &shift], vec![], &dims)
+            }
+            Layer::Embedding => self.node("Identity", "embedding", &[&value], vec![], &dims),
+            Layer::Softmax => self.node("Softmax", "probabilities", &[&value], vec![int("axis", 1)], &dims),
+        }
+    }
+
+    /// The network flattens channels-last and the graph holds channels-first. A dense layer that follows has its
+    /// rows reordered instead (nothing to do at run time); before anything else the value itself is transposed.
+    fn flatten(&mut self, step: &Step<'_>, name: &str, value: String) -> String {
+        let mut value = value;
+        if let (Size::Image { channels, height, width }, false) = (step.before, step.folds()) {
+            let order = vec![ints("perm", &[0, 2, 3, 1])];
+            value = self.node("Transpose", &format!("{name}_order"), &[&value], order, &[height, width, channels]);
+        }
+        self.node("Flatten", name, &[&value], vec![int("axis", 1)], &step.after.dims())
+    }
+
+    /// Adds a node with one output of the same name; `dims` is that output's shape without the batch.
+    fn node(&mut self, op: &str, name: &str, inputs: &[&str], attribute: Vec<Attribute>, dims: &[usize]) -> String {
+        self.nodes.push(Node {
+            input: inputs.iter().map(|&input| input.to_owned()).collect(),
+            output: vec![name.to_owned()],
+            name: format!("{name}_node"),
+            op_type: op.to_owned(),
+            attribute,
+            domain: String::new(),
+        });
+        self.values.push(value_info(name, DataType::Float, dims));
+        name.to_owned()
+    }
+
+    fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) {
+        let raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.constant(name, DataType::Float, shape, raw_data);
+    }
+
+    fn integers(&mut self, name: &str, values: &[i64]) {
+        let raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        self.constant(name, DataType::Int64, &[values.len()], raw_data);
+    }
+
+    fn constant(&mut self, name: &str, kind: DataType, shape: &[usize], raw_data: Vec<u8>) {
+        self.constants.push(Tensor {
+            dims: shape.iter().map(|&size| size as i64).collect(),
+            data_type: kind as i32,
+            name: name.to_owned(),
+            raw_data,
+            ..Tensor::default()
+        });
+    }
+
+    fn finish(mut self, network: &Network, checked: &Checked) -> Graph {
+        let outputs = ["cluster", "probabilities", "embedding"];
+        self.values.retain(|value| !outputs.contains(&value.name.as_str()));
+        let image = [network.height, network.width, network.channels];
+        Graph {
+            node: self.nodes,
+            name: "dtkc".into(),
+            initializer: self.constants,
+            input: vec![value_info("image", DataType::Uint8, &image)],
+            output: vec![
+                value_info("cluster", DataType::Int64, &[]),
+                value_info("probabilities", DataType::Float, &[checked.clusters]),
+                value_info("embedding", DataType::Float, &[checked.embedding]),
+            ],
+            value_info: self.values,
+        }
+    }
+}
+
+/// A layer and what is around it.
+struct Step<'a> {
+    position: usize,
+    layer: &'a Layer,
+    previous: Option<(&'a Layer, Size)>,
+    next: Option<&'a Layer>,
+    before: Size,
+    after: Size,
+}
+
+impl Step<'_> {
+    fn name(&self) -> String {
+        format!("{}_{}", self.layer.kind().to_lowercase(), self.position)
+    }
+
+    /// Whether a flatten's order can be folded into the next layer.
+    fn folds(&self) -> bool {
+        matches!(self.next, Some(Layer::Dense { .. }))
+    }
+}
+
+/// The rows of a dense layer in the order of the value it gets: after a flatten that value is channels-first, and
+/// the weights were trained channels-last.
+fn channels_first_rows(weight: &Weights, previous: Option<(&Layer, Size)>) -> Vec<f32> {
+    let Some((Layer::Flatten, Size::Image { channels, height, width })) = previous else {
+        return weight.data.clone();
+    };
+    let out = weight.shape[1];
+    let mut data = Vec::with_capacity(weight.data.len());
+    for channel in 0..channels {
+        for pixel in 0..height * width {
+            let row = pixel * channels + channel;
+            data.extend_from_slice(&weight.data[row * out..(row + 1) * out]);
+        }
+    }
+    data
+}
+
+fn int(name: &str, value: i64) -> Attribute {
+    Attribute { name: name.into(), i: Some(value), r#type: AttributeType::Int as i32, ..Attribute::default() }
+}
+
+fn float(name: &str, value: f32) -> Attribute {
+    Attribute { name: name.into(), f: Some(value), r#type: AttributeType::Float as i32, ..Attribute::default() }
+}
+
+fn ints(name: &str, values: &[i64]) -> Attribute {
+    Attribute { name: name.into(), ints: values.into(), r#type: AttributeType::Ints as i32, ..Attribute::default() }
+}
+
+/// A value whose first dimension is the batch.
+fn value_info(name: &str, kind: DataType, dims: &[usize]) -> ValueInfo {
+    let batch = Dimension { value: Some(DimensionValue::Name("batch".into())) };
+    let sizes = dims.iter().map(|&size| Dimension { value: Some(DimensionValue::Size(size as i64)) });
+    let shape = Shape { dim: std::iter::once(batch).chain(sizes).collect() };
+    let tensor_type = TensorType { elem_type: kind as i32, shape: Some(shape) };
+    ValueInfo { name: name.into(), r#type: Some(Type { tensor_type: Some(tensor_type) }) }
+}
