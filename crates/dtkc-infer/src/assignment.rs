@@ -1,0 +1,78 @@
+//! What a model says about images.
+
+use ndarray::{Array2, ArrayView1};
+
+/// A model's answer for a batch, one row per image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Assignments {
+    /// The most probable cluster; the lowest id on a tie.
+    pub clusters: Vec<i64>,
+    /// `[images, clusters]`, each row sums to 1.
+    pub probabilities: Array2<f32>,
+    /// `[images, hidden]`.
+    pub embedding: Array2<f32>,
+}
+
+/// A model's answer for one image, in short.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct Assignment {
+    /// The most probable cluster.
+    pub cluster: usize,
+    /// Its probability.
+    pub confidence: f32,
+    /// The second most probable cluster.
+    pub second: usize,
+    /// Its probability.
+    pub second_confidence: f32,
+    /// How much more probable the first is than the second.
+    pub margin: f32,
+}
+
+impl Assignments {
+    /// Number of images.
+    pub fn len(&self) -> usize {
+        self.clusters.len()
+    }
+
+    /// True without any image.
+    pub fn is_empty(&self) -> bool {
+        self.clusters.is_empty()
+    }
+
+    /// The answer for one image; `None` past the end.
+    pub fn get(&self, image: usize) -> Option<Assignment> {
+        let cluster = usize::try_from(*self.clusters.get(image)?).ok()?;
+        Some(Assignment::from_row(cluster, self.probabilities.row(image)))
+    }
+
+    /// The answers in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Assignment> + '_ {
+        let rows = self.clusters.iter().zip(self.probabilities.rows());
+        rows.map(|(&cluster, row)| Assignment::from_row(usize::try_from(cluster).unwrap_or(0), row))
+    }
+}
+
+impl Assignment {
+    /// From the cluster and the probabilities of one image. On ties the lower id comes first.
+    pub fn from_row(cluster: usize, probabilities: ArrayView1<'_, f32>) -> Self {
+        let confidence = probabilities.get(cluster).copied().unwrap_or(0.0);
+        let mut second = (cluster, 0.0);
+        let mut found = false;
+        for (id, &probability) in probabilities.iter().enumerate() {
+            if id != cluster && (!found || probability > second.1) {
+                second = (id, probability);
+                found = true;
+            }
+        }
+        let (second, second_confidence) = second;
+        Self { cluster, confidence, second, second_confidence, margin: confidence - second_confidence }
+    }
+
+    /// The `count` most probable clusters with their probabilities, most probable first, lower id first on ties.
+    pub fn top(probabilities: ArrayView1<'_, f32>, count: usize) -> Vec<(usize, f32)> {
+        let mut ranked: Vec<(usize, f32)> = probabilities.iter().copied().enumerate().collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        ranked.truncate(count);
+        ranked
+    }
+}

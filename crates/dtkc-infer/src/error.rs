@@ -1,0 +1,122 @@
+//! What can go wrong: with the runtime or the model as a whole, and with one image alone.
+
+use std::path::PathBuf;
+
+use dtkc_image::ImageError;
+use dtkc_onnx::OnnxError;
+
+/// Why a model cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InferError {
+    /// The library is in none of the places where it is looked for.
+    #[error(
+        "ONNX Runtime was not found (looked at {looked}); run scripts/setup.sh, or `pip install onnxruntime` and \
+         give its libonnxruntime with --onnxruntime PATH or ORT_DYLIB_PATH"
+    )]
+    RuntimeMissing {
+        /// The places, for the message.
+        looked: String,
+    },
+    /// A library was found and cannot be used.
+    #[error("the ONNX Runtime library {} cannot be used: {reason}; give another with --onnxruntime PATH", path.display())]
+    RuntimeUnusable {
+        /// The library.
+        path: PathBuf,
+        /// What the loader said.
+        reason: String,
+    },
+    /// Only one library can be loaded in a process.
+    #[error("ONNX Runtime is already loaded from {}, and one program can only use one", path.display())]
+    RuntimeLoaded {
+        /// The library in use.
+        path: PathBuf,
+    },
+    /// No model of that name, and no such file.
+    #[error("there is no model {name:?}: {hint}")]
+    ModelMissing {
+        /// What was asked for.
+        name: String,
+        /// What there is, or where it was looked for.
+        hint: String,
+    },
+    /// The file cannot be read; the text names it.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// The file is not a usable model.
+    #[error("{name}: {error}")]
+    Model {
+        /// The model's name or path.
+        name: String,
+        /// What is wrong with it.
+        error: OnnxError,
+    },
+    /// The model asks for a preparation of images that this program does not know.
+    #[error("{name}: images are to be prepared with {what}, which this program does not know; update the program")]
+    Preparation {
+        /// The model's name or path.
+        name: String,
+        /// The unknown setting.
+        what: String,
+    },
+    /// The requested device is not there. The CPU never takes its place silently.
+    #[error("device {device} cannot be used: {reason}; use --device cpu, or an ONNX Runtime library built for it")]
+    Device {
+        /// The device that was asked for.
+        device: String,
+        /// What the runtime said.
+        reason: String,
+    },
+    /// The runtime refused the model.
+    #[error("{name}: ONNX Runtime cannot load the model: {reason}")]
+    Load {
+        /// The model's name or path.
+        name: String,
+        /// What the runtime said.
+        reason: String,
+    },
+    /// A batch of the wrong size.
+    #[error("{count} images of {each} bytes need {} bytes of pixels and there are {found}", count * each)]
+    Pixels {
+        /// Images.
+        count: usize,
+        /// Bytes of one.
+        each: usize,
+        /// Bytes given.
+        found: usize,
+    },
+    /// The runtime failed while computing.
+    #[error("the model failed to run: {0}")]
+    Run(String),
+    /// A file with cluster names cannot be understood.
+    #[error("{}: {reason}", path.display())]
+    Names {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+/// Why one image got no cluster; the others are not affected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ItemError {
+    /// A stable word for programs: those of [`ImageError::code`], `unreadable`, or what the caller gave.
+    pub code: &'static str,
+    /// One sentence for people.
+    pub message: String,
+}
+
+impl ItemError {
+    /// An error with its code and sentence.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl From<ImageError> for ItemError {
+    fn from(error: ImageError) -> Self {
+        Self::new(error.code(), error.to_string())
+    }
+}
