@@ -1,1 +1,94 @@
 //! Fast CPU operations with their own backward passes, as burn backend extensions.
+//!
+//! Tensors are channels-last (`[n, h, w, c]`) and f32. On the flex device every operation has a
+//! hand-written forward and backward pass; on every other device the same function runs burn's own
+//! operations, so a network is written once and has no `if cpu`.
+
+mod extension;
+mod padding;
+mod reference;
+mod threads;
+
+pub use extension::OpsBackend;
+pub use padding::Padding;
+pub use threads::{set_threads, threads};
+
+use burn::{backend::Dispatch, tensor::Tensor};
+
+/// What [`batch_norm_relu_pool`] returns.
+#[derive(Debug, Clone)]
+pub struct BatchNormOutput {
+    /// The normalised, rectified and pooled activations `[n, h / pool, w / pool, c]`.
+    pub y: Tensor<4>,
+    /// Mean of each channel over the batch `[c]`, without gradient.
+    pub mean: Tensor<1>,
+    /// Biased variance of each channel over the batch `[c]`, without gradient.
+    pub variance: Tensor<1>,
+}
+
+/// Convolution of stride 1 with bias and, on request, ReLU.
+///
+/// # Shapes
+/// `x`: `[n, h, w, cin]`, `weight`: `[kh, kw, cin, cout]`, `bias`: `[cout]`; the result is
+/// `[n, h - kh + 1, w - kw + 1, cout]` with [`Padding::Valid`] and `[n, h, w, cout]` with [`Padding::Same`].
+pub fn conv2d(x: Tensor<4>, weight: Tensor<4>, bias: Tensor<1>, padding: Padding, relu: bool) -> Tensor<4> {
+    let y = <Dispatch as OpsBackend>::nhwc_conv2d(
+        x.into_dispatch(),
+        weight.into_dispatch(),
+        bias.into_dispatch(),
+        padding,
+        relu,
+    );
+    Tensor::from_dispatch(y)
+}
+
+/// Batch normalisation with the statistics of this batch, then ReLU, then max-pooling of `pool` x `pool`.
+///
+/// # Shapes
+/// `x`: `[n, h, w, c]`, `gamma` and `beta`: `[c]`. Rows and columns that do not fill a window are dropped
+/// by the pooling but count for the statistics; `pool` = 1 does not pool.
+pub fn batch_norm_relu_pool(
+    x: Tensor<4>,
+    gamma: Tensor<1>,
+    beta: Tensor<1>,
+    epsilon: f64,
+    pool: usize,
+) -> BatchNormOutput {
+    let (y, mean, variance) = <Dispatch as OpsBackend>::nhwc_batch_norm_relu_pool(
+        x.into_dispatch(),
+        gamma.into_dispatch(),
+        beta.into_dispatch(),
+        epsilon,
+        pool,
+    );
+    BatchNormOutput {
+        y: Tensor::from_dispatch(y),
+        mean: Tensor::from_dispatch(mean),
+        variance: Tensor::from_dispatch(variance),
+    }
+}
+
+/// `max-pool(relu(x * scale + shift))`: batch normalisation in evaluation mode, or a block without it.
+///
+/// # Shapes
+/// `x`: `[n, h, w, c]`, `scale` and `shift`: `[c]`; the result is `[n, h / pool, w / pool, c]`.
+pub fn scale_relu_pool(x: Tensor<4>, scale: Tensor<1>, shift: Tensor<1>, pool: usize) -> Tensor<4> {
+    let y = <Dispatch as OpsBackend>::nhwc_scale_relu_pool(
+        x.into_dispatch(),
+        scale.into_dispatch(),
+        shift.into_dispatch(),
+        pool,
+    );
+    Tensor::from_dispatch(y)
+}
+
+/// Squared distances `||P_a - P_b||_F^2` between the projectors on the row spaces of `x[a]` and `x[b]`.
+///
+/// `P = X^T (X X^T + e I)^-1 X` with the small ridge `e = 1e-5 mean(diag(X X^T)) + 1e-6`, held constant in
+/// the gradient. Finite, zero on the diagonal and never negative, also for blank, constant and equal inputs.
+///
+/// # Shapes
+/// `x`: `[n, r, d]`, one unfolding per image, transposed here when `r > d`; the result is `[n, n]`.
+pub fn projector_distances(x: Tensor<3>) -> Tensor<2> {
+    Tensor::from_dispatch(<Dispatch as OpsBackend>::projector_distances(x.into_dispatch()))
+}
