@@ -1,1 +1,36 @@
 //! The method in burn: backbone, clustering module, kernels, losses, presets.
+//!
+//! *Deep Image Clustering with Tensor Kernels and Unsupervised Companion Objectives* (Trosten, Kampffmeyer,
+//! Jenssen; arXiv 2001.07026): a convolutional network and a softmax are trained end to end from random weights so
+//! that the memberships they give separate the images in kernel space, on the embedding and, through companion
+//! objectives, on the output of every block.
+//!
+//! | part | where |
+//! |---|---|
+//! | network: configuration, check, forward, state, frozen form | [`ModelConfig`], [`ValidModel`], [`Model`] |
+//! | kernels and their bandwidth | [`kernel`] |
+//! | loss terms, companion objectives | [`loss`] |
+//! | random views of images | [`augment`] |
+//! | presets and how a file or a flag changes them | [`Settings`], [`Preset`] |
+//!
+//! Images are channels-last (`[n, height, width, channels]`) from the dataset to the flattened features.
+
+pub mod augment;
+mod config;
+mod error;
+pub mod kernel;
+pub mod loss;
+mod model;
+mod pixels;
+mod random;
+mod schedule;
+mod settings;
+
+pub use augment::{AugmentConfig, Augmenter, Fill};
+pub use config::{BlockConfig, ImageSize, ModelConfig, NetworkConfig, Padding, ValidModel};
+pub use error::{ConfigError, StateError};
+pub use loss::{Companions, LossConfig, LossTerms, LossValues, Moment, Objective, Views};
+pub use model::{BatchStatistics, Model, NamedArray, Output, StatisticsPass};
+pub use pixels::{scale_images, scale_pixels};
+pub use schedule::{OptimConfig, Schedule};
+pub use settings::{Method, Preset, Settings, TrainPlan};

@@ -48,9 +48,18 @@ pub fn ari(truth: &[i64], clusters: &[i64]) -> Result<f64, MetricError> {
 
 /// ACC, NMI and ARI in one pass over the labels.
 pub fn scores(truth: &[i64], clusters: &[i64]) -> Result<Scores, MetricError> {
-    let table = Contingency::new(truth, clusters)?;
-    let nmi = nmi_of(&table, Normalisation::Arithmetic);
-    Ok(Scores { acc: accuracy_of(&table)?, nmi, ari: ari_of(&table), counted: table.total as usize })
+    scores_of(&Contingency::new(truth, clusters)?)
+}
+
+/// The same from counts: (label, cluster, how often they meet). For sets whose labels do not fit in memory; a pair
+/// may occur more than once.
+pub fn scores_of_counts(counts: &[(i64, i64, u64)]) -> Result<Scores, MetricError> {
+    scores_of(&Contingency::from_counts(counts)?)
+}
+
+fn scores_of(table: &Contingency) -> Result<Scores, MetricError> {
+    let nmi = nmi_of(table, Normalisation::Arithmetic);
+    Ok(Scores { acc: accuracy_of(table)?, nmi, ari: ari_of(table), counted: table.total as usize })
 }
 
 fn accuracy_of(table: &Contingency) -> Result<f64, MetricError> {
@@ -113,6 +122,17 @@ mod tests {
     }
 
     #[test]
+    fn counts_give_the_same_as_rows() {
+        let truth: Vec<i64> = (0..1000).map(|i| i * i % 7 - 1).collect();
+        let clusters: Vec<i64> = (0..1000).map(|i| i * 5 % 11 - 1).collect();
+        let counts: Vec<(i64, i64, u64)> = truth.iter().zip(&clusters).map(|(t, c)| (*t, *c, 1)).collect();
+        assert_eq!(scores_of_counts(&counts).unwrap(), scores(&truth, &clusters).unwrap());
+        let doubled = scores_of_counts(&[(0, 3, 2), (1, 4, 0), (1, 4, 2), (0, 4, 1), (-1, 3, 9)]).unwrap();
+        assert_eq!(doubled, scores(&[0, 0, 1, 1, 0], &[3, 3, 4, 4, 4]).unwrap());
+        assert_eq!(scores_of_counts(&[(0, 0, 0), (-1, 0, 5)]).unwrap_err(), MetricError::Empty);
+    }
+
+    #[test]
     fn one_cluster_and_one_class_is_perfect() {
         let all = scores(&[3, 3], &[1, 1]).unwrap();
         assert_eq!((all.acc, all.nmi, all.ari, all.counted), (1.0, 1.0, 1.0, 2));
@@ -124,7 +144,8 @@ mod tests {
     fn a_million_rows_and_a_hundred_clusters() {
         // A known permutation with a tenth of the rows moved to the next cluster.
         let truth: Vec<i64> = (0..1_000_000).map(|i| i % 100).collect();
-        let clusters: Vec<i64> = (0..1_000_000).map(|i| ((i % 100) * 37 + i64::from(i / 100 % 10 == 0)) % 100).collect();
+        let clusters: Vec<i64> =
+            (0..1_000_000).map(|i| ((i % 100) * 37 + i64::from(i / 100 % 10 == 0)) % 100).collect();
         let started = std::time::Instant::now();
         let all = scores(&truth, &clusters).unwrap();
         assert!((all.acc - 0.9).abs() < 1e-12, "{}", all.acc);

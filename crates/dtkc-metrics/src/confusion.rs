@@ -96,7 +96,12 @@ impl Confusion {
     }
 
     fn list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} classes, {} clusters; the largest clusters of each class:", self.classes.len(), self.clusters.len())?;
+        writeln!(
+            f,
+            "{} classes, {} clusters; the largest clusters of each class:",
+            self.classes.len(),
+            self.clusters.len()
+        )?;
         for (row, &class) in self.classes.iter().enumerate() {
             let counts = self.counts.row(row);
             let total = counts.sum();

@@ -1,7 +1,7 @@
 //! How often every label meets every cluster.
 
 use crate::MetricError;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Largest dense table of counts; beyond it pairs are sorted.
 const DENSE: usize = 1 << 22;
@@ -37,6 +37,22 @@ impl Contingency {
         };
         let total = cells.iter().map(|cell| cell.2).sum();
         Ok(Self { classes: class_values, clusters: cluster_values, cells, total })
+    }
+
+    /// From (label, cluster, count), in any order.
+    pub(crate) fn from_counts(counts: &[(i64, i64, u64)]) -> Result<Self, MetricError> {
+        let mut merged = BTreeMap::new();
+        for &(class, cluster, count) in counts.iter().filter(|c| c.0 >= 0 && c.1 >= 0 && c.2 > 0) {
+            *merged.entry((class, cluster)).or_insert(0) += count;
+        }
+        let (classes, class_index) = index(merged.keys().map(|key: &(i64, i64)| key.0));
+        let (clusters, cluster_index) = index(merged.keys().map(|key| key.1));
+        if classes.is_empty() {
+            return Err(MetricError::Empty);
+        }
+        let cell = |(key, count): (&(i64, i64), &u64)| (class_index.of(key.0), cluster_index.of(key.1), *count);
+        let cells = merged.iter().map(cell).collect();
+        Ok(Self { classes, clusters, cells, total: merged.values().sum() })
     }
 
     /// Size of every class.

@@ -20,7 +20,7 @@ mod matching;
 mod shares;
 mod silhouette;
 
-pub use agreement::{Normalisation, Scores, accuracy, ari, nmi, scores};
+pub use agreement::{Normalisation, Scores, accuracy, ari, nmi, scores, scores_of_counts};
 pub use confusion::{Confusion, confusion};
 pub use error::MetricError;
 pub use shares::shares;

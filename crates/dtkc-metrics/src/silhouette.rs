@@ -29,7 +29,8 @@ pub fn silhouette(
     if k < 2 || k >= n {
         return Err(MetricError::Clusters { clusters: k, images: n, most: n.saturating_sub(1) });
     }
-    let points: Vec<Vec<f64>> = rows.iter().map(|&i| embedding.row(i).iter().map(|&v| f64::from(v)).collect()).collect();
+    let points: Vec<Vec<f64>> =
+        rows.iter().map(|&i| embedding.row(i).iter().map(|&v| f64::from(v)).collect()).collect();
     let sums = distance_sums(&points, &groups, k);
     let total: f64 = (0..n).map(|i| coefficient(&sums[i * k..(i + 1) * k], groups[i], &sizes)).sum();
     Ok(total / n as f64)

@@ -1,0 +1,104 @@
+//! Numbers of the loss.
+
+use crate::ConfigError;
+use crate::kernel::{Bandwidth, BandwidthRule};
+use serde::{Deserialize, Serialize};
+
+/// What L2 is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MembershipSum {
+    /// The sum over all pairs of images, as in the paper; it outweighs the other terms.
+    Sum,
+    /// The mean over all pairs of images.
+    Mean,
+}
+
+/// Weights and numbers of the loss; a weight of 0 turns its term off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LossConfig {
+    /// How the kernels' bandwidth follows from the batch.
+    pub bandwidth: BandwidthRule,
+    /// Factor of the median in that rule.
+    pub sigma: f64,
+    /// Sum or mean in L2.
+    pub membership_sum: MembershipSum,
+    /// Weight of L1.
+    pub separation: f64,
+    /// Weight of L2.
+    pub orthogonality: f64,
+    /// Weight of L3.
+    pub simplex: f64,
+    /// Weight lambda of the companion objectives; 0 is DDC.
+    pub lambda: f64,
+    /// Weight of the symmetric cross-entropy between the two views of an image.
+    pub consistency: f64,
+    /// Temperature of that term's targets: 1 leaves them, less sharpens them.
+    pub consistency_temperature: f64,
+    /// Weight of log k minus the mutual information between the memberships of two views.
+    pub mutual_information: f64,
+    /// Weight of log k minus the entropy of the mean membership: 0 for clusters of equal size.
+    pub balance: f64,
+    /// Weight of the mean entropy of an image's membership: 0 for certain memberships.
+    pub certainty: f64,
+    /// Weight of the cross-entropy of the second view with the confident labels of the first.
+    pub self_label: f64,
+    /// Least membership of a label that counts as confident.
+    pub self_label_threshold: f64,
+    /// Epoch at which self-labelling starts.
+    pub self_label_start: f64,
+    /// Epochs over which the weights of the terms between views grow from 0; 0 gives them at once.
+    pub ramp: f64,
+}
+
+impl LossConfig {
+    /// Rule and factor of the kernels.
+    pub fn bandwidth(&self) -> Bandwidth {
+        Bandwidth { rule: self.bandwidth, sigma: self.sigma }
+    }
+
+    /// Whether a term compares two views of every image.
+    pub fn needs_pairs(&self) -> bool {
+        self.consistency > 0.0 || self.mutual_information > 0.0 || self.self_label > 0.0
+    }
+
+    /// Refuses numbers that cannot work.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let weights = [
+            ("separation", self.separation),
+            ("orthogonality", self.orthogonality),
+            ("simplex", self.simplex),
+            ("lambda", self.lambda),
+            ("consistency", self.consistency),
+            ("mutual_information", self.mutual_information),
+            ("balance", self.balance),
+            ("certainty", self.certainty),
+            ("self_label", self.self_label),
+            ("self_label_start", self.self_label_start),
+            ("ramp", self.ramp),
+        ];
+        for (name, value) in weights {
+            within(name, value, 0.0..=1e6, "between 0 and 1e6")?;
+        }
+        within("sigma", self.sigma, 1e-6..=1e6, "between 1e-6 and 1e6")?;
+        within("consistency_temperature", self.consistency_temperature, 1e-3..=1e3, "between 0.001 and 1000")?;
+        within("self_label_threshold", self.self_label_threshold, 0.0..=1.0, "between 0 and 1")?;
+        match weights[..9].iter().all(|(_, weight)| *weight == 0.0) {
+            true => Err(ConfigError::Conflict("every weight of the loss is 0: there is nothing to train".into())),
+            false => Ok(()),
+        }
+    }
+}
+
+fn within(
+    name: &str,
+    value: f64,
+    allowed: std::ops::RangeInclusive<f64>,
+    range: &'static str,
+) -> Result<(), ConfigError> {
+    match allowed.contains(&value) {
+        true => Ok(()),
+        false => Err(ConfigError::Range { name: format!("loss.{name}"), value, range }),
+    }
+}

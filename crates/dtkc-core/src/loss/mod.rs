@@ -1,0 +1,27 @@
+//! The loss: named terms over what a network says about a batch.
+//!
+//! | term | formula | where |
+//! |---|---|---|
+//! | `separation` | L1 = d_cs(U, K_z) | paper |
+//! | `orthogonality` | L2 = sum (or mean) over i < j of u_i . u_j | paper |
+//! | `simplex` | L3 = d_cs(M, K_z), m_ij = exp(-\|\|u_i - e_j\|\|^2) | paper |
+//! | `companion_l` | Lco_l = d_cs(U, K_l), K_l the kernel of block l's output | paper |
+//! | `consistency` | symmetric cross-entropy of the memberships of two views | `plus` |
+//! | `mutual_information` | log k - I(u, u') of the memberships of two views | optional |
+//! | `balance` | log k - H(mean u) | optional |
+//! | `certainty` | mean H(u_i) | optional |
+//! | `self_label` | cross-entropy of the second view with confident labels of the first | optional |
+
+mod companion;
+mod config;
+mod divergence;
+mod objective;
+mod paired;
+mod terms;
+
+pub use companion::Companions;
+pub use config::{LossConfig, MembershipSum};
+pub use divergence::{d_cs, orthogonality, simplex_closeness};
+pub use objective::{Moment, Objective, Views};
+pub use paired::{balance, certainty, consistency, mutual_information, self_label};
+pub use terms::{LossTerms, LossValues, Term};

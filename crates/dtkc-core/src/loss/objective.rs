@@ -1,0 +1,128 @@
+//! The whole loss from its configuration.
+
+use super::config::LossConfig;
+use super::divergence::{d_cs, orthogonality, simplex_closeness};
+use super::terms::{LossTerms, Term};
+use super::{Companions, paired};
+use crate::kernel::squared_distances;
+use crate::{ConfigError, Output};
+use burn::tensor::Tensor;
+
+/// What the rows of a batch are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Views {
+    /// Every row is another image.
+    Single,
+    /// The second half holds the second views of the images of the first half, in the same order.
+    Paired,
+}
+
+/// How far training is, for weights that change with time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Moment {
+    /// Epochs done, with the part of the running one.
+    pub epoch: f64,
+}
+
+impl Moment {
+    /// Late enough that every weight has its final value.
+    pub const LATE: Moment = Moment { epoch: f64::INFINITY };
+}
+
+/// The loss as configured.
+#[derive(Debug, Clone)]
+pub struct Objective {
+    config: LossConfig,
+    companions: Companions,
+}
+
+impl Objective {
+    /// Checks the configuration.
+    pub fn new(config: &LossConfig) -> Result<Self, ConfigError> {
+        config.check()?;
+        Ok(Self { config: config.clone(), companions: Companions { bandwidth: config.bandwidth() } })
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &LossConfig {
+        &self.config
+    }
+
+    /// All terms with a weight, and their sum. Terms between views are absent from a batch of single views.
+    ///
+    /// # Panics
+    /// Panics on an empty batch and on paired views of odd count.
+    pub fn evaluate(&self, output: &Output, views: Views, moment: Moment) -> LossTerms {
+        assert!(!output.is_empty(), "a batch must hold at least one image");
+        let mut terms = Collector::default();
+        self.paper_terms(output, &mut terms);
+        self.unpaired_terms(output, &mut terms);
+        if views == Views::Paired {
+            self.paired_terms(output, moment, &mut terms);
+        }
+        LossTerms::new(terms.0).unwrap_or_else(|| LossTerms { total: output.logits.clone().sum() * 0.0, terms: vec![] })
+    }
+
+    fn paper_terms(&self, output: &Output, terms: &mut Collector) {
+        let config = &self.config;
+        let membership = &output.membership;
+        if config.separation > 0.0 || config.simplex > 0.0 {
+            let kernel = config.bandwidth().kernel(squared_distances(output.embedding.clone()));
+            terms.add("separation", config.separation, || d_cs(membership.clone(), kernel.clone()));
+            terms.add("simplex", config.simplex, || d_cs(simplex_closeness(membership.clone()), kernel.clone()));
+        }
+        terms.add("orthogonality", config.orthogonality, || orthogonality(membership.clone(), config.membership_sum));
+        if config.lambda > 0.0 {
+            for (i, value) in self.companions.evaluate(&output.blocks, membership).into_iter().enumerate() {
+                terms.add(&format!("companion_{}", i + 1), config.lambda, || value);
+            }
+        }
+    }
+
+    fn unpaired_terms(&self, output: &Output, terms: &mut Collector) {
+        terms.add("balance", self.config.balance, || paired::balance(output.membership.clone()));
+        terms.add("certainty", self.config.certainty, || paired::certainty(output.logits.clone()));
+    }
+
+    fn paired_terms(&self, output: &Output, moment: Moment, terms: &mut Collector) {
+        let config = &self.config;
+        let ramp = if config.ramp > 0.0 { (moment.epoch / config.ramp).clamp(0.0, 1.0) } else { 1.0 };
+        let started = if moment.epoch >= config.self_label_start { ramp } else { 0.0 };
+        terms.add_grown("consistency", config.consistency, ramp, || {
+            let (first, second) = halves(&output.logits);
+            paired::consistency(first, second, config.consistency_temperature)
+        });
+        terms.add_grown("mutual_information", config.mutual_information, ramp, || {
+            let (first, second) = halves(&output.membership);
+            paired::mutual_information(first, second)
+        });
+        terms.add_grown("self_label", config.self_label, started, || {
+            let (first, second) = halves(&output.logits);
+            paired::self_label(first, second, config.self_label_threshold)
+        });
+    }
+}
+
+/// First and second views.
+fn halves(rows: &Tensor<2>) -> (Tensor<2>, Tensor<2>) {
+    let [n, _] = rows.dims();
+    assert!(n.is_multiple_of(2), "paired views must come in equal numbers, not {n} rows");
+    (rows.clone().narrow(0, 0, n / 2), rows.clone().narrow(0, n / 2, n / 2))
+}
+
+/// Terms with a weight; the others are not computed.
+#[derive(Default)]
+struct Collector(Vec<Term>);
+
+impl Collector {
+    fn add(&mut self, name: &str, weight: f64, value: impl FnOnce() -> Tensor<1>) {
+        self.add_grown(name, weight, 1.0, value);
+    }
+
+    /// A term whose weight grows with time; it is reported from the start.
+    fn add_grown(&mut self, name: &str, weight: f64, grown: f64, value: impl FnOnce() -> Tensor<1>) {
+        if weight > 0.0 {
+            self.0.push(Term { name: name.into(), weight: weight * grown, value: value() });
+        }
+    }
+}

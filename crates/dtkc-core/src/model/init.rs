@@ -1,0 +1,96 @@
+//! Initial weights, drawn on the CPU from our own generator.
+
+use super::Model;
+use super::layers::{Block, Conv, Dense, Norm};
+use crate::config::{BlockConfig, ValidModel};
+use crate::random;
+use burn::module::{Param, ParamId};
+use burn::tensor::{Device, Tensor, TensorData};
+use rand_chacha::ChaCha8Rng;
+
+impl ValidModel {
+    /// A new model: He-uniform weights for convolutions and the hidden layer, Glorot-uniform for the output layer,
+    /// zero biases; the same bits for the same seed on every device.
+    ///
+    /// Parameter ids are numbered, not random, so that an optimiser's saved state fits the model of another process.
+    pub fn init(&self, device: &Device, seed: u64) -> Model {
+        let config = self.config();
+        let mut maker = Maker { rng: random::generator(seed, b"weights.", 0, 0), device, next: 0 };
+        let mut channels = config.channels;
+        let mut blocks = Vec::new();
+        for block in &config.network.blocks {
+            blocks.push(maker.block(block, channels));
+            channels = block.filters;
+        }
+        let (features, hidden) = (self.features(), config.network.hidden);
+        Model {
+            blocks,
+            hidden: maker.dense(features, hidden, he(features)),
+            hidden_norm: config.network.hidden_batch_norm.then(|| maker.norm(hidden)),
+            output: maker.dense(hidden, config.clusters, glorot(hidden, config.clusters)),
+            valid: self.clone(),
+        }
+    }
+}
+
+/// He-uniform: the bound sqrt(6 / fan_in).
+fn he(fan_in: usize) -> f32 {
+    (6.0 / fan_in as f64).sqrt() as f32
+}
+
+/// Glorot-uniform: the bound sqrt(6 / (fan_in + fan_out)).
+fn glorot(fan_in: usize, fan_out: usize) -> f32 {
+    (6.0 / (fan_in + fan_out) as f64).sqrt() as f32
+}
+
+struct Maker<'a> {
+    rng: ChaCha8Rng,
+    device: &'a Device,
+    next: u64,
+}
+
+impl Maker<'_> {
+    fn block(&mut self, config: &BlockConfig, channels: usize) -> Block {
+        let mut convs = Vec::with_capacity(config.convs);
+        let mut inputs = channels;
+        for _ in 0..config.convs {
+            let shape = [config.kernel, config.kernel, inputs, config.filters];
+            let fan_in = config.kernel * config.kernel * inputs;
+            convs.push(Conv { weight: self.weight(shape, he(fan_in)), bias: self.filled(config.filters, 0.0, true) });
+            inputs = config.filters;
+        }
+        Block { convs, norm: config.batch_norm.then(|| self.norm(config.filters)), pool: config.pool }
+    }
+
+    fn dense(&mut self, inputs: usize, outputs: usize, limit: f32) -> Dense {
+        Dense { weight: self.weight([inputs, outputs], limit), bias: self.filled(outputs, 0.0, true) }
+    }
+
+    fn norm(&mut self, features: usize) -> Norm {
+        Norm {
+            gamma: self.filled(features, 1.0, true),
+            beta: self.filled(features, 0.0, true),
+            mean: self.filled(features, 0.0, false),
+            variance: self.filled(features, 1.0, false),
+        }
+    }
+
+    fn weight<const D: usize>(&mut self, shape: [usize; D], limit: f32) -> Param<Tensor<D>> {
+        let values = random::uniform(&mut self.rng, shape.iter().product(), limit);
+        self.param(values, shape, true)
+    }
+
+    fn filled(&mut self, len: usize, value: f32, trained: bool) -> Param<Tensor<1>> {
+        self.param(vec![value; len], [len], trained)
+    }
+
+    fn param<const D: usize>(&mut self, values: Vec<f32>, shape: [usize; D], trained: bool) -> Param<Tensor<D>> {
+        self.next += 1;
+        let tensor = Tensor::<D>::from_data(TensorData::new(values, shape), self.device);
+        let tensor = match self.device.is_autodiff() {
+            true => tensor.set_require_grad(trained),
+            false => tensor,
+        };
+        Param::initialized(ParamId::from(self.next), tensor).set_require_grad(trained)
+    }
+}

@@ -1,0 +1,132 @@
+//! The layers of the network, channels-last.
+
+use super::statistics::BatchStatistics;
+use burn::module::{Module, Param};
+use burn::tensor::Tensor;
+use burn::tensor::module::{batch_norm_train, linear};
+use dtkc_ops::Padding;
+
+/// A convolution: weight `[kernel, kernel, in, out]`, bias `[out]`.
+#[derive(Module, Debug)]
+pub(super) struct Conv {
+    pub(super) weight: Param<Tensor<4>>,
+    pub(super) bias: Param<Tensor<1>>,
+}
+
+/// Batch norm: learned scale and shift, running mean and biased variance.
+///
+/// The running statistics are plain parameters without gradient: they travel with records and clones, and a clone
+/// does not share them with its original.
+#[derive(Module, Debug)]
+pub(super) struct Norm {
+    pub(super) gamma: Param<Tensor<1>>,
+    pub(super) beta: Param<Tensor<1>>,
+    pub(super) mean: Param<Tensor<1>>,
+    pub(super) variance: Param<Tensor<1>>,
+}
+
+/// A dense layer: weight `[in, out]`, bias `[out]`.
+#[derive(Module, Debug)]
+pub(super) struct Dense {
+    pub(super) weight: Param<Tensor<2>>,
+    pub(super) bias: Param<Tensor<1>>,
+}
+
+/// Convolutions, optional batch norm, ReLU, pooling.
+#[derive(Module, Debug)]
+pub(super) struct Block {
+    pub(super) convs: Vec<Conv>,
+    pub(super) norm: Option<Norm>,
+    pub(super) pool: usize,
+}
+
+impl Block {
+    /// # Shapes
+    /// - x: `[n, h, w, in]`
+    /// - output: `[n, h', w', filters]`
+    pub(super) fn forward(
+        &self,
+        x: Tensor<4>,
+        padding: Padding,
+        epsilon: f64,
+        statistics: Option<&mut Vec<BatchStatistics>>,
+    ) -> Tensor<4> {
+        let last = self.convs.len() - 1;
+        let mut y = x;
+        for (i, conv) in self.convs.iter().enumerate() {
+            // The last ReLU comes after batch norm, together with pooling.
+            y = dtkc_ops::conv2d(y, conv.weight.val(), conv.bias.val(), padding, i < last);
+        }
+        match (&self.norm, statistics) {
+            (Some(norm), Some(statistics)) => {
+                let out = dtkc_ops::batch_norm_relu_pool(y, norm.gamma.val(), norm.beta.val(), epsilon, self.pool);
+                statistics.push(BatchStatistics { mean: out.mean, variance: out.variance });
+                out.y
+            }
+            (Some(norm), None) => {
+                let (scale, shift) = norm.scale_shift(epsilon);
+                dtkc_ops::scale_relu_pool(y, scale, shift, self.pool)
+            }
+            (None, _) => {
+                let [_, _, _, channels] = y.dims();
+                let device = y.device();
+                let (ones, zeros) = (Tensor::ones([channels], &device), Tensor::zeros([channels], &device));
+                dtkc_ops::scale_relu_pool(y, ones, zeros, self.pool)
+            }
+        }
+    }
+}
+
+impl Norm {
+    /// Batch norm as `x * scale + shift`, from the running statistics.
+    fn scale_shift(&self, epsilon: f64) -> (Tensor<1>, Tensor<1>) {
+        let scale = self.gamma.val() / (self.variance.val() + epsilon).sqrt();
+        let shift = self.beta.val() - self.mean.val() * scale.clone();
+        (scale, shift)
+    }
+
+    /// # Shapes
+    /// - x, output: `[n, features]`
+    pub(super) fn forward_vector(
+        &self,
+        x: Tensor<2>,
+        epsilon: f64,
+        statistics: Option<&mut Vec<BatchStatistics>>,
+    ) -> Tensor<2> {
+        match statistics {
+            Some(statistics) => {
+                let out = batch_norm_train(x, self.gamma.val(), self.beta.val(), epsilon);
+                statistics.push(BatchStatistics { mean: out.mean, variance: out.variance });
+                out.output
+            }
+            None => {
+                let (scale, shift) = self.scale_shift(epsilon);
+                x * scale.unsqueeze() + shift.unsqueeze()
+            }
+        }
+    }
+
+    /// `running = momentum * running + (1 - momentum) * batch`, without gradients.
+    pub(super) fn update(&mut self, batch: &BatchStatistics, momentum: f64) {
+        let mix = |running: &mut Param<Tensor<1>>, batch: &Tensor<1>| {
+            let value = running.val() * momentum + batch.clone().detach() * (1.0 - momentum);
+            set_constant(running, value);
+        };
+        mix(&mut self.mean, &batch.mean);
+        mix(&mut self.variance, &batch.variance);
+    }
+}
+
+/// Replaces the value of a parameter that never has a gradient; its id stays.
+pub(super) fn set_constant<const D: usize>(param: &mut Param<Tensor<D>>, value: Tensor<D>) {
+    *param = Param::initialized(param.id, value.detach()).set_require_grad(false);
+}
+
+impl Dense {
+    /// # Shapes
+    /// - x: `[n, in]`
+    /// - output: `[n, out]`
+    pub(super) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+        linear(x, self.weight.val(), Some(self.bias.val()))
+    }
+}

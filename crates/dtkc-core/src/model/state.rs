@@ -1,0 +1,119 @@
+//! All numbers of a model as named arrays, for checkpoints.
+
+use super::Model;
+use super::layers::{Conv, Dense, Norm};
+use crate::StateError;
+use burn::module::Param;
+use burn::tensor::{Tensor, TensorData};
+use std::convert::Infallible;
+
+/// One array of a model's state, row-major.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedArray {
+    /// Where it belongs, as in `blocks.0.convs.1.weight`.
+    pub name: String,
+    /// Sizes of its dimensions.
+    pub shape: Vec<usize>,
+    /// Its values, last dimension fastest.
+    pub values: Vec<f32>,
+}
+
+impl Model {
+    /// All weights and running statistics, always in the same order.
+    pub fn state(&self) -> Vec<NamedArray> {
+        let mut state = Vec::new();
+        let Ok(()) = self.clone().each(&mut |name, slot| {
+            state.push(slot.read(name));
+            Ok::<(), Infallible>(())
+        });
+        state
+    }
+
+    /// Replaces all weights and running statistics, keeping device, gradients and parameter ids.
+    ///
+    /// The arrays must be those of [`state`](Self::state) of a model with the same configuration, in any order. On
+    /// an error the model is unchanged.
+    pub fn load_state(&mut self, state: &[NamedArray]) -> Result<(), StateError> {
+        let mut loaded = self.clone();
+        let mut known = std::collections::HashSet::new();
+        loaded.each(&mut |name, slot| {
+            let array = state.iter().find(|a| a.name == name).ok_or_else(|| StateError::Missing(name.clone()))?;
+            known.insert(name);
+            slot.write(array)
+        })?;
+        if let Some(stranger) = state.iter().find(|a| !known.contains(&a.name)) {
+            return Err(StateError::Unknown(stranger.name.clone()));
+        }
+        *self = loaded;
+        Ok(())
+    }
+
+    /// Calls `f` with every parameter; the order is part of the checkpoint format.
+    fn each<E>(&mut self, f: &mut impl FnMut(String, &mut dyn Slot) -> Result<(), E>) -> Result<(), E> {
+        for (b, block) in self.blocks.iter_mut().enumerate() {
+            for (c, Conv { weight, bias }) in block.convs.iter_mut().enumerate() {
+                f(format!("blocks.{b}.convs.{c}.weight"), weight)?;
+                f(format!("blocks.{b}.convs.{c}.bias"), bias)?;
+            }
+            if let Some(norm) = &mut block.norm {
+                each_of_norm(&format!("blocks.{b}.norm"), norm, f)?;
+            }
+        }
+        each_of_dense("hidden", &mut self.hidden, f)?;
+        if let Some(norm) = &mut self.hidden_norm {
+            each_of_norm("hidden_norm", norm, f)?;
+        }
+        each_of_dense("output", &mut self.output, f)
+    }
+}
+
+fn each_of_norm<E>(
+    path: &str,
+    norm: &mut Norm,
+    f: &mut impl FnMut(String, &mut dyn Slot) -> Result<(), E>,
+) -> Result<(), E> {
+    f(format!("{path}.gamma"), &mut norm.gamma)?;
+    f(format!("{path}.beta"), &mut norm.beta)?;
+    f(format!("{path}.mean"), &mut norm.mean)?;
+    f(format!("{path}.variance"), &mut norm.variance)
+}
+
+fn each_of_dense<E>(
+    path: &str,
+    dense: &mut Dense,
+    f: &mut impl FnMut(String, &mut dyn Slot) -> Result<(), E>,
+) -> Result<(), E> {
+    f(format!("{path}.weight"), &mut dense.weight)?;
+    f(format!("{path}.bias"), &mut dense.bias)
+}
+
+/// A parameter of any rank.
+trait Slot {
+    fn read(&self, name: String) -> NamedArray;
+    fn write(&mut self, array: &NamedArray) -> Result<(), StateError>;
+}
+
+impl<const D: usize> Slot for Param<Tensor<D>> {
+    fn read(&self, name: String) -> NamedArray {
+        let tensor = self.val();
+        NamedArray { name, shape: tensor.dims().to_vec(), values: values(tensor) }
+    }
+
+    fn write(&mut self, array: &NamedArray) -> Result<(), StateError> {
+        let old = self.val();
+        let shape = old.dims();
+        if array.shape != shape || array.values.len() != shape.iter().product::<usize>() {
+            let (name, found) = (array.name.clone(), array.shape.clone());
+            return Err(StateError::Shape { name, found, expected: shape.to_vec() });
+        }
+        let value = Tensor::<D>::from_data(TensorData::new(array.values.clone(), shape), &old.device());
+        let requires = old.is_require_grad();
+        *self = self.clone().map(|_| value.set_require_grad(requires));
+        Ok(())
+    }
+}
+
+/// The values of a tensor, row-major.
+pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.detach().into_data().iter::<f32>().collect()
+}
