@@ -1,0 +1,297 @@
+//! What a source is, by its content.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::images::{self, folder};
+use super::{ImportError, arabic, foreign, idx, libsvm, mat, natural, npy, stream, ts};
+
+/// Bytes that are enough to tell any format.
+const HEAD: usize = 8192;
+
+/// A format that can be imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Format {
+    Folder,
+    Image,
+    Zip,
+    Tar,
+    Coil,
+    Idx,
+    Mat,
+    Hdf5,
+    Npy,
+    Npz,
+    Ts,
+    Arabic,
+    Libsvm,
+}
+
+impl Format {
+    const ALL: [(Self, &'static str); 13] = [
+        (Self::Folder, "folder"),
+        (Self::Image, "image"),
+        (Self::Zip, "zip"),
+        (Self::Tar, "tar"),
+        (Self::Coil, "coil"),
+        (Self::Idx, "idx"),
+        (Self::Mat, "mat"),
+        (Self::Hdf5, "hdf5"),
+        (Self::Npy, "npy"),
+        (Self::Npz, "npz"),
+        (Self::Ts, "ts"),
+        (Self::Arabic, "arabic"),
+        (Self::Libsvm, "libsvm"),
+    ];
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Self::ALL.iter().find(|(format, _)| format == self).map_or("", |(_, name)| name);
+        f.pad(name)
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(format, _)| *format);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(_, name)| *name).collect();
+            format!("'{text}' is not a format; there are {}", names.join(", "))
+        })
+    }
+}
+
+/// A source of known format.
+#[derive(Debug)]
+pub enum Input {
+    /// A folder with its images.
+    Folder(PathBuf, folder::Listing),
+    /// A file.
+    File(PathBuf, Format),
+}
+
+impl Input {
+    /// Where it is.
+    pub fn path(&self) -> &PathBuf {
+        match self {
+            Self::Folder(path, _) | Self::File(path, _) => path,
+        }
+    }
+}
+
+/// Finds out what the sources are, in the order given. A folder without images stands for the data files
+/// in it.
+pub fn detect(sources: &[PathBuf], format: Option<Format>) -> Result<Vec<Input>, ImportError> {
+    let mut inputs = Vec::new();
+    for source in sources {
+        let metadata = fs_err::metadata(source)?;
+        if metadata.is_dir() {
+            inputs.extend(folder_or_files(source, format)?);
+            continue;
+        }
+        let format = match format {
+            Some(Format::Folder) => return Err(ImportError::file(source, "this is a file, not a folder (--format)")),
+            // COIL may come as a folder or an archive; the names in it are the format.
+            Some(Format::Coil) | None => of_file(source)?,
+            Some(format) => format,
+        };
+        inputs.push(Input::File(source.clone(), format));
+    }
+    drop_labels(&mut inputs, sources.len());
+    if inputs.is_empty() {
+        return Err(ImportError::Usage("only label files were given; name the files of images".into()));
+    }
+    Ok(inputs)
+}
+
+/// The format of a file by its first bytes.
+fn of_file(path: &Path) -> Result<Format, ImportError> {
+    guess(path)?.ok_or_else(|| {
+        let reason = match std::fs::metadata(path).map(|m| m.len()) {
+            Ok(0) => "the file is empty".to_owned(),
+            _ => "the format is not one that can be imported (images, zip, tar, IDX, MAT, HDF5, NumPy, .ts, LIBSVM); name it with --format if it is".to_owned(),
+        };
+        ImportError::file(path, reason)
+    })
+}
+
+fn guess(path: &Path) -> Result<Option<Format>, ImportError> {
+    let head = stream::head(path, HEAD)?;
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    Ok(Some(if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
+        if extension == "npz" || !npy::array_names(path)?.is_empty() { Format::Npz } else { Format::Zip }
+    } else if foreign::matches(&head) {
+        Format::Hdf5
+    } else if npy::matches(&head) {
+        Format::Npy
+    } else if mat::matches(&head) {
+        Format::Mat
+    } else if images::tar::matches(&head) {
+        Format::Tar
+    } else if images::matches(&head) || dtkc_image::looks_like_image(path) {
+        Format::Image
+    } else if idx::matches(&head) {
+        Format::Idx
+    } else if ts::matches(&head) {
+        Format::Ts
+    } else if arabic::matches(&head) {
+        Format::Arabic
+    } else if libsvm::matches(&head) {
+        Format::Libsvm
+    } else {
+        // The content says nothing, so the name may: a damaged file should be called that by its own reader.
+        return Ok(match extension.as_str() {
+            "h5" | "hdf5" => Some(Format::Hdf5),
+            "mat" => Some(Format::Mat),
+            "npy" => Some(Format::Npy),
+            "npz" | "zip" => Some(Format::Zip),
+            "ts" => Some(Format::Ts),
+            _ => None,
+        });
+    }))
+}
+
+fn folder_or_files(folder: &Path, format: Option<Format>) -> Result<Vec<Input>, ImportError> {
+    let wants_images = matches!(format, None | Some(Format::Folder | Format::Coil | Format::Image));
+    if wants_images {
+        let listing = folder::list(folder)?;
+        if !listing.files.is_empty() || format.is_some() {
+            return match listing.files.is_empty() {
+                true => Err(no_images(folder, &listing)),
+                false => Ok(vec![Input::Folder(folder.to_owned(), listing)]),
+            };
+        }
+        let files = data_files(folder, None)?;
+        return if files.is_empty() { Err(no_images(folder, &listing)) } else { Ok(files) };
+    }
+    let files = data_files(folder, format)?;
+    match (files.is_empty(), format) {
+        (true, Some(format)) => Err(ImportError::file(folder, format!("there is no {format} file in this folder"))),
+        _ => Ok(files),
+    }
+}
+
+fn no_images(folder: &Path, listing: &folder::Listing) -> ImportError {
+    let reason = match (listing.unreadable.first(), listing.others) {
+        (Some((path, reason)), _) => format!("no images found; {path} could not be read ({reason})"),
+        (None, 0) => "no images found; the folder is empty".to_owned(),
+        (None, n) => format!("no images found among {n} files (PNG, JPEG, GIF, BMP, WebP, TIFF, PNM are read)"),
+    };
+    ImportError::file(folder, reason)
+}
+
+/// The data files of a folder, training data first. They must be parts of one dataset.
+fn data_files(folder: &Path, format: Option<Format>) -> Result<Vec<Input>, ImportError> {
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in fs_err::read_dir(folder)? {
+        let path = entry?.path();
+        let hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
+        if path.is_file() && !hidden {
+            files.push(path);
+        }
+    }
+    let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    files.sort_by(|a, b| {
+        let (a, b) = (name(a), name(b));
+        natural::split_rank(&a).cmp(&natural::split_rank(&b)).then_with(|| natural::compare(&a, &b))
+    });
+    let mut inputs = Vec::new();
+    for path in files {
+        let found = guess(&path)?.filter(|f| format.is_none_or(|wanted| wanted == *f));
+        if let Some(found) = found {
+            inputs.push(Input::File(path, found));
+        }
+    }
+    drop_labels(&mut inputs, usize::MAX);
+    let names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
+    let parts: Vec<String> = names.iter().map(|n| natural::without_split(n)).collect();
+    if parts.windows(2).any(|pair| pair[0] != pair[1]) {
+        let reason = format!(
+            "there are {} different datasets in this folder ({}); name the one to import",
+            names.len(),
+            names.join(", ")
+        );
+        return Err(ImportError::Usage(format!("{}: {reason}", folder.display())));
+    }
+    Ok(inputs)
+}
+
+/// Label files are found from the images; as sources of their own they are nothing. A single one stays,
+/// so that its reader can say so.
+fn drop_labels(inputs: &mut Vec<Input>, given: usize) {
+    if given <= 1 {
+        return;
+    }
+    inputs.retain(|input| match input {
+        Input::File(path, Format::Idx) => !stream::head(path, 4).is_ok_and(|h| idx::matches_labels(&h)),
+        Input::File(path, Format::Npy) => !npy::is_labels(path),
+        _ => true,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::idx::tests::idx;
+    use super::*;
+
+    fn names(inputs: &[Input]) -> Vec<String> {
+        inputs.iter().map(|i| i.path().file_name().unwrap().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn formats_go_both_ways() {
+        for (format, name) in Format::ALL {
+            assert_eq!(name.parse(), Ok(format));
+            assert_eq!(format.to_string(), name);
+        }
+        assert!("docx".parse::<Format>().is_err_and(|e| e.contains("idx")));
+    }
+
+    #[test]
+    fn a_folder_of_data_files_is_joined_training_first() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in [
+            ("t10k-images-idx3-ubyte", idx(&[1, 1, 1], &[1])),
+            ("t10k-labels-idx1-ubyte", idx(&[1], &[1])),
+            ("train-images-idx3-ubyte", idx(&[1, 1, 1], &[1])),
+            ("train-labels-idx1-ubyte", idx(&[1], &[1])),
+            ("README", b"hello".to_vec()),
+        ] {
+            std::fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        let inputs = detect(&[folder.path().to_owned()], None).unwrap();
+        assert_eq!(names(&inputs), ["train-images-idx3-ubyte", "t10k-images-idx3-ubyte"]);
+        let both = detect(
+            &[folder.path().join("train-images-idx3-ubyte"), folder.path().join("train-labels-idx1-ubyte")],
+            None,
+        );
+        assert_eq!(names(&both.unwrap()), ["train-images-idx3-ubyte"]);
+    }
+
+    #[test]
+    fn different_datasets_are_not_joined() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("Letters.ts"), "@problemName a\n@data\n1:2\n").unwrap();
+        std::fs::write(folder.path().join("LettersTrimmed.ts"), "@problemName a\n@data\n1:2\n").unwrap();
+        let error = detect(&[folder.path().to_owned()], None).unwrap_err();
+        assert!(matches!(&error, ImportError::Usage(text) if text.contains("2 different datasets")), "{error}");
+    }
+
+    #[test]
+    fn unknown_and_empty_things_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = |path: PathBuf| detect(&[path], None).unwrap_err().to_string();
+        assert!(error(folder.path().to_owned()).contains("the folder is empty"));
+        std::fs::write(folder.path().join("notes.txt"), "hello").unwrap();
+        assert!(error(folder.path().to_owned()).contains("no images found among 1 files"));
+        assert!(error(folder.path().join("notes.txt")).contains("--format"));
+        std::fs::write(folder.path().join("empty"), "").unwrap();
+        assert!(error(folder.path().join("empty")).contains("the file is empty"));
+        assert!(error(folder.path().join("gone")).contains("gone"));
+    }
+}

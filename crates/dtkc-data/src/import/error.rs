@@ -1,0 +1,61 @@
+//! Why an import or a download failed, in one sentence each.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::DataError;
+
+/// Why an import or a download failed. Nothing is left of the output.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// The operating system said no; the text names the file.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A source that is damaged, incomplete or of a kind that we do not read.
+    #[error("{what}: {reason}")]
+    Source {
+        /// The file, folder or archive entry.
+        what: String,
+        /// Cause and remedy.
+        reason: String,
+    },
+    /// The flags do not fit each other or the data.
+    #[error("{0}")]
+    Usage(String),
+    /// The dataset file could not be written.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The download failed, and what to do about it.
+    #[error("{0}")]
+    Fetch(String),
+    /// The user asked to stop.
+    #[error("nothing was written")]
+    Interrupted,
+}
+
+impl ImportError {
+    /// A source that cannot be used, and why.
+    pub fn source(what: impl Display, reason: impl Display) -> Self {
+        Self::Source { what: what.to_string(), reason: reason.to_string() }
+    }
+
+    /// Like [`ImportError::source`] for a file.
+    pub fn file(path: &Path, reason: impl Display) -> Self {
+        Self::source(path.display(), reason)
+    }
+
+    /// A read error of a stream that hides which file it reads. An early end is called that.
+    pub fn read(path: &Path, error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::file(path, "the file is cut off; copy or download it again"),
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
+                Self::file(path, format!("the file is damaged ({error}); copy or download it again"))
+            }
+            _ => Self::file(path, error),
+        }
+    }
+}

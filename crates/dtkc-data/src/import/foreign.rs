@@ -1,0 +1,253 @@
+//! HDF5 files of another origin: any array of images with labels beside it, in any group. MAT v7.3 files
+//! are HDF5 too, with their axes in reverse order.
+
+use std::path::{Path, PathBuf};
+
+use hdf5::types::{TypeDescriptor, VarLenAscii, VarLenUnicode};
+use hdf5::{Group, Hyperslab, LinkType, SliceOrIndex};
+use ndarray::IxDyn;
+
+use super::ImportError;
+use super::arrays::layout::{FlatShape, Order, resolve};
+use super::arrays::numeric::{Block, whole};
+use super::arrays::pair::{self, Keys, Named};
+use super::arrays::{ArrayReader, Part, labels_from};
+use super::{mat, stream};
+use crate::h5;
+
+const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
+/// Deeper than any real file; also ends a loop of groups.
+const MAX_DEPTH: usize = 8;
+/// More arrays than this are not parts of one set of images.
+const MAX_ARRAYS: usize = 10_000;
+/// More labels than this are not labels.
+const MAX_LABELS: usize = 1 << 28;
+
+/// Whether the first bytes are those of an HDF5 file, possibly behind a user block of 512 bytes.
+pub fn matches(head: &[u8]) -> bool {
+    head.starts_with(SIGNATURE) || head.get(512..520) == Some(SIGNATURE)
+}
+
+/// The arrays of images of a file, and its class names where it has them.
+pub struct Foreign {
+    /// One part for each array.
+    pub parts: Vec<Part>,
+    /// Class names by label, as our own files have them.
+    pub label_names: Option<Vec<String>>,
+}
+
+/// Opens a file and finds its images and labels.
+pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Foreign, ImportError> {
+    let order = if mat::matches_v73(&stream::head(path, 16)?) { Order::Matlab } else { Order::RowMajor };
+    let file = open_file(path)?;
+    let mut arrays = Vec::new();
+    collect(&file, "", 0, &mut arrays).map_err(|e| h5::read_failed(path, &e))?;
+    let axes = |dims: Vec<usize>| if order == Order::Matlab { dims.into_iter().rev().collect() } else { dims };
+    let named: Vec<Named> =
+        arrays.iter().map(|(name, d)| Named { name: name.clone(), dims: axes(d.shape()) }).collect();
+    let pairs = pair::find(&named, keys).map_err(|e| ImportError::file(path, e))?;
+    let mut parts = Vec::new();
+    for pair in pairs {
+        let (name, dataset) = &arrays[pair.images];
+        let name = format!("{name} in {}", path.display());
+        let labels = match pair.labels {
+            Some(i) => Some(read_labels(path, &arrays[i].0, &arrays[i].1)?),
+            None => None,
+        };
+        let layout = resolve(&named[pair.images].dims, order, flat, labels.as_ref().map(Vec::len))
+            .map_err(|e| ImportError::source(&name, e))?;
+        parts.push(Part { name, layout, reader: Box::new(ForeignReader::new(path, dataset.clone())), labels });
+    }
+    Ok(Foreign { parts, label_names: label_names(&file) })
+}
+
+fn open_file(path: &Path) -> Result<hdf5::File, ImportError> {
+    // HDF5's own message about a file without permission is of no use to anybody.
+    drop(fs_err::File::open(path)?);
+    let file = hdf5::File::with_options().with_fapl(|p| p.file_locking(false)).open(path);
+    Ok(file.map_err(|e| h5::read_failed(path, &e))?)
+}
+
+/// Every numeric array of the file with its full name. Links to other files are not followed.
+fn collect(group: &Group, prefix: &str, depth: usize, out: &mut Vec<(String, hdf5::Dataset)>) -> hdf5::Result<()> {
+    for (name, info) in group.links(Default::default(), Default::default())? {
+        if out.len() >= MAX_ARRAYS || info.link_type == LinkType::External {
+            continue;
+        }
+        let full = format!("{prefix}{name}");
+        if let Ok(dataset) = group.dataset(&name) {
+            if h5::type_of(&dataset).as_ref().and_then(form).is_some() {
+                out.push((full, dataset));
+            }
+        } else if let Ok(inner) = group.group(&name)
+            && depth < MAX_DEPTH
+        {
+            collect(&inner, &format!("{full}/"), depth + 1, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// How values are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Bytes,
+    Bools,
+    Integers,
+    Floats,
+}
+
+fn form(descriptor: &TypeDescriptor) -> Option<Form> {
+    match descriptor {
+        TypeDescriptor::Unsigned(size) if *size == hdf5::types::IntSize::U1 => Some(Form::Bytes),
+        TypeDescriptor::Unsigned(_) | TypeDescriptor::Integer(_) => Some(Form::Integers),
+        TypeDescriptor::Float(_) => Some(Form::Floats),
+        TypeDescriptor::Boolean => Some(Form::Bools),
+        _ => None,
+    }
+}
+
+fn read_labels(path: &Path, name: &str, dataset: &hdf5::Dataset) -> Result<Vec<i64>, ImportError> {
+    let bad = |reason: String| ImportError::source(format!("{name} in {}", path.display()), reason);
+    if dataset.size() > MAX_LABELS {
+        return Err(bad("there are too many labels".to_owned()));
+    }
+    let failed = |e: hdf5::Error| ImportError::from(h5::read_failed(path, &e));
+    let values = match h5::type_of(dataset).as_ref().and_then(form) {
+        Some(Form::Floats) => {
+            let floats = dataset.read_raw::<f64>().map_err(failed)?;
+            let whole: Option<Vec<i64>> = floats.into_iter().map(whole).collect();
+            whole.ok_or_else(|| bad("labels must be whole numbers".to_owned()))?
+        }
+        Some(Form::Bools) => dataset.read_raw::<bool>().map_err(failed)?.into_iter().map(i64::from).collect(),
+        _ => dataset.read_raw::<i64>().map_err(failed)?,
+    };
+    labels_from(&dataset.shape(), values).map_err(bad)
+}
+
+/// Class names as our own files and some others have them.
+fn label_names(file: &hdf5::File) -> Option<Vec<String>> {
+    let names = ["label_names", "class_names"].into_iter().find(|name| file.link_exists(name))?;
+    let dataset = file.dataset(names).ok().filter(|d| d.ndim() == 1 && d.size() <= 1 << 20)?;
+    match h5::type_of(&dataset)? {
+        TypeDescriptor::VarLenUnicode => dataset.read_raw::<VarLenUnicode>().ok().map(|v| h5::strings(&v)),
+        TypeDescriptor::VarLenAscii => dataset.read_raw::<VarLenAscii>().ok().map(|v| h5::ascii_strings(&v)),
+        _ => None,
+    }
+}
+
+/// Reads along the slowest axis, whole rows at a time.
+struct ForeignReader {
+    path: PathBuf,
+    dataset: hdf5::Dataset,
+    dims: Vec<usize>,
+    at: usize,
+}
+
+impl ForeignReader {
+    fn new(path: &Path, dataset: hdf5::Dataset) -> Self {
+        Self { path: path.to_owned(), dims: dataset.shape(), dataset, at: 0 }
+    }
+
+    fn values<T: hdf5::H5Type>(&self, selection: Hyperslab) -> Result<Vec<T>, ImportError> {
+        let array = self.dataset.read_slice::<T, _, IxDyn>(selection);
+        let array = array.map_err(|e| match h5::cause(&e) {
+            cause if cause.contains("filter") => {
+                let reason = format!(
+                    "the array is compressed in a way that this program cannot read ({cause}); save it with gzip"
+                );
+                ImportError::file(&self.path, reason)
+            }
+            _ => h5::read_failed(&self.path, &e).into(),
+        })?;
+        Ok(array.into_raw_vec_and_offset().0)
+    }
+}
+
+impl ArrayReader for ForeignReader {
+    fn read(&mut self, values: usize) -> Result<Block, ImportError> {
+        let row: usize = self.dims[1..].iter().product();
+        let rows = (values / row.max(1)).max(1).min(self.dims[0] - self.at);
+        if rows == 0 {
+            return Ok(Block::Bytes(Vec::new()));
+        }
+        let rest = self.dims[1..].iter().map(|&n| SliceOrIndex::from(0..n));
+        let first = SliceOrIndex::from(self.at..self.at + rows);
+        let selection: Hyperslab = std::iter::once(first).chain(rest).collect::<Vec<_>>().into();
+        self.at += rows;
+        let form = h5::type_of(&self.dataset).as_ref().and_then(form);
+        Ok(match form {
+            Some(Form::Bytes) => Block::Bytes(self.values(selection)?),
+            Some(Form::Bools) => {
+                let bools: Vec<bool> = self.values(selection)?;
+                Block::Floats(bools.into_iter().map(|b| f32::from(u8::from(b))).collect())
+            }
+            _ => Block::Floats(self.values(selection)?),
+        })
+    }
+
+    fn rewind(&mut self) -> Result<(), ImportError> {
+        self.at = 0;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array1, Array2, Array4};
+
+    use super::*;
+
+    #[test]
+    fn usps_like_groups_are_joined() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("usps.h5");
+        let file = hdf5::File::create(&path).unwrap();
+        for (name, n) in [("test", 2), ("train", 3)] {
+            let group = file.create_group(name).unwrap();
+            let data = Array2::from_shape_fn((n, 16), |(i, j)| (i * 16 + j) as f32 / 64.0);
+            group.new_dataset_builder().with_data(&data).create("data").unwrap();
+            let target = Array1::from_shape_fn(n, |i| i as i32 + 5);
+            group.new_dataset_builder().with_data(&target).create("target").unwrap();
+        }
+        drop(file);
+        let mut foreign = open(&path, &Keys::default(), None).unwrap();
+        let labels: Vec<_> = foreign.parts.iter().map(|p| p.labels.clone().unwrap()).collect();
+        assert_eq!(labels, [vec![5, 6, 7], vec![5, 6]]);
+        assert_eq!(foreign.parts[0].layout.height, 4);
+        let reader = &mut foreign.parts[0].reader;
+        assert_eq!(reader.read(32).unwrap(), Block::Floats((0..32).map(|v| v as f32 / 64.0).collect()));
+        assert_eq!(reader.read(32).unwrap().len(), 16);
+        assert_eq!(reader.read(32).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn types_are_converted_and_other_arrays_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.h5");
+        let file = hdf5::File::create(&path).unwrap();
+        let planes = Array4::from_shape_fn((2, 3, 2, 2), |(n, c, y, x)| (n * 12 + c * 4 + y * 2 + x) as u16);
+        file.new_dataset_builder().with_data(&planes).create("images").unwrap();
+        file.new_dataset_builder().with_data(&Array1::from(vec![1.0f64, 2.0])).create("labels").unwrap();
+        let names: Vec<VarLenUnicode> = ["zero", "one", "two"].iter().map(|n| n.parse().unwrap()).collect();
+        file.new_dataset_builder().with_data(&Array1::from(names)).create("label_names").unwrap();
+        drop(file);
+        let mut foreign = open(&path, &Keys::default(), None).unwrap();
+        assert_eq!(foreign.label_names.as_deref().unwrap(), ["zero", "one", "two"]);
+        assert_eq!(foreign.parts[0].labels, Some(vec![1, 2]));
+        assert_eq!(foreign.parts[0].layout.channel, 4);
+        assert_eq!(foreign.parts[0].reader.read(12).unwrap(), Block::Floats((0..12).map(|v| v as f32).collect()));
+    }
+
+    #[test]
+    fn labels_of_the_wrong_length_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.h5");
+        let file = hdf5::File::create(&path).unwrap();
+        file.new_dataset_builder().with_data(&Array2::<u8>::zeros((4, 16))).create("data").unwrap();
+        file.new_dataset_builder().with_data(&Array1::<i64>::zeros(3)).create("labels").unwrap();
+        drop(file);
+        let error = open(&path, &Keys::default(), None).err().unwrap().to_string();
+        assert!(error.contains("3 labels for 4 images"), "{error}");
+    }
+}

@@ -1,0 +1,39 @@
+//! Importers: from folders, archives, IDX, MAT, NumPy, foreign HDF5 and sequence files to one dataset.
+//!
+//! Every format has its own module with a function that knows its first bytes and a [`Source`] that
+//! streams [`Record`]s. [`import`] finds out what the sources are, chooses size and colour, plans what
+//! becomes of labels, and sends the records through a pipeline that decodes them in parallel and in order.
+//! Arrays (IDX, MAT, NumPy, HDF5, LIBSVM) share the code in [`arrays`].
+
+pub mod arrays;
+pub mod detect;
+pub mod record;
+pub mod shape;
+
+mod arabic;
+mod classes;
+mod error;
+mod foreign;
+mod idx;
+mod images;
+mod libsvm;
+mod mat;
+mod natural;
+mod npy;
+mod open;
+mod pipeline;
+mod run;
+mod skipped;
+mod stream;
+mod summary;
+mod ts;
+
+pub use detect::Format;
+pub use error::ImportError;
+pub use images::names::LabelsFrom;
+pub use open::ReadOptions;
+pub use record::{Record, Source};
+pub use run::{ImportOptions, import};
+pub use shape::{Size, Wanted};
+pub use skipped::Skipped;
+pub use summary::{ClassCount, Summary};

@@ -1,0 +1,358 @@
+//! NumPy's .npy (one array) and .npz (a zip of them).
+
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use flate2::read::DeflateDecoder;
+use zip::{CompressionMethod, ZipArchive};
+
+use super::ImportError;
+use super::arrays::layout::{FlatShape, Order, resolve};
+use super::arrays::numeric::{Block, Number, NumberKind};
+use super::arrays::pair::{self, Keys, Named};
+use super::arrays::{ArrayReader, Part, labels_from};
+use super::natural;
+use super::stream;
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+/// Longer headers than this are not written by anything.
+const MAX_HEADER: usize = 1 << 20;
+/// More labels than this are not labels.
+const MAX_LABELS: usize = 1 << 28;
+
+/// Whether the first bytes are those of a .npy file.
+pub fn matches(head: &[u8]) -> bool {
+    head.starts_with(MAGIC)
+}
+
+/// What an array's header says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Header {
+    number: Option<Number>,
+    order: Order,
+    dims: Vec<usize>,
+}
+
+/// Where an array is: a file of its own, or an entry of a zip.
+#[derive(Debug, Clone)]
+enum Place {
+    File(PathBuf),
+    Entry { path: PathBuf, start: u64, packed: u64, deflated: bool },
+}
+
+impl Place {
+    fn open(&self) -> Result<Box<dyn Read + Send>, ImportError> {
+        match self {
+            Self::File(path) => Ok(Box::new(BufReader::with_capacity(256 << 10, fs_err::File::open(path)?))),
+            Self::Entry { path, start, packed, deflated } => {
+                let mut file = fs_err::File::open(path)?;
+                file.seek(SeekFrom::Start(*start))?;
+                let packed = BufReader::with_capacity(256 << 10, file).take(*packed);
+                Ok(if *deflated { Box::new(DeflateDecoder::new(packed)) } else { Box::new(packed) })
+            }
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::File(path) | Self::Entry { path, .. } => path,
+        }
+    }
+}
+
+/// Opens a .npy file of images. Labels come from a file beside it whose name says so: `x_train.npy` and
+/// `y_train.npy`, `images.npy` and `labels.npy`.
+pub fn open_npy(path: &Path, flat: Option<FlatShape>) -> Result<Part, ImportError> {
+    let (header, _) = read_header(&Place::File(path.to_owned()))?;
+    let labels_path = labels_beside(path);
+    let labels = labels_path
+        .as_deref()
+        .map(|p| read_labels(&Place::File(p.to_owned()), &p.display().to_string()))
+        .transpose()?;
+    part(Place::File(path.to_owned()), path.display().to_string(), &header, flat, labels)
+}
+
+/// Whether a .npy file is named as the labels of another that lies beside it.
+pub fn is_labels(path: &Path) -> bool {
+    siblings(path).is_some_and(|(names, me)| {
+        pair::find(&names, &Keys::default()).is_ok_and(|p| p.iter().any(|p| p.labels == Some(me)))
+    })
+}
+
+fn labels_beside(path: &Path) -> Option<PathBuf> {
+    let (names, me) = siblings(path)?;
+    let pairs = pair::find(&names, &Keys::default()).ok()?;
+    let labels = pairs.iter().find(|p| p.images == me)?.labels?;
+    Some(path.with_file_name(format!("{}.npy", names[labels].name)))
+}
+
+/// The .npy files of a folder as named arrays, and which of them `path` is.
+fn siblings(path: &Path) -> Option<(Vec<Named>, usize)> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder).ok()?.filter_map(|e| Some(e.ok()?.path())).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "npy"));
+    files.sort();
+    let mut names = Vec::new();
+    let mut me = None;
+    for file in files {
+        let Ok((header, _)) = read_header(&Place::File(file.clone())) else { continue };
+        if file.file_name() == path.file_name() {
+            me = Some(names.len());
+        }
+        names.push(Named { name: file.file_stem()?.to_str()?.to_owned(), dims: header.dims });
+    }
+    Some((names, me?))
+}
+
+/// Opens the arrays of images of a .npz file; parts such as train and test are joined.
+pub fn open_npz(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Vec<Part>, ImportError> {
+    let entries = entries(path)?;
+    let named: Vec<Named> =
+        entries.iter().map(|(name, _, h)| Named { name: name.clone(), dims: h.dims.clone() }).collect();
+    let pairs = pair::find(&named, keys).map_err(|e| ImportError::file(path, e))?;
+    let mut parts = Vec::new();
+    for pair in pairs {
+        let (name, place, header) = &entries[pair.images];
+        let shown = |name: &str| format!("{} in {}", name, path.display());
+        let labels = match pair.labels {
+            Some(i) => Some(read_labels(&entries[i].1, &shown(&entries[i].0))?),
+            None => None,
+        };
+        parts.push(part(place.clone(), shown(name), header, flat, labels)?);
+    }
+    Ok(parts)
+}
+
+/// The names of the arrays of a zip, without reading them; empty where it holds none.
+pub fn array_names(path: &Path) -> Result<Vec<String>, ImportError> {
+    let archive = ZipArchive::new(fs_err::File::open(path)?).map_err(|e| ImportError::file(path, e))?;
+    let names = archive.file_names().filter_map(Result::ok);
+    Ok(names.filter_map(|n| n.strip_suffix(".npy").map(str::to_owned)).collect())
+}
+
+fn entries(path: &Path) -> Result<Vec<(String, Place, Header)>, ImportError> {
+    let damaged =
+        |e: zip::result::ZipError| ImportError::file(path, format!("the file is damaged ({e}); copy it again"));
+    let mut archive = ZipArchive::new(fs_err::File::open(path)?).map_err(damaged)?;
+    let mut entries = Vec::new();
+    for index in 0..archive.len() {
+        let entry = archive.by_index_raw(index).map_err(damaged)?;
+        let Some(name) = entry.name().ok().and_then(|n| n.strip_suffix(".npy").map(str::to_owned)) else { continue };
+        let deflated = match entry.compression() {
+            CompressionMethod::Stored => false,
+            CompressionMethod::Deflated => true,
+            other => {
+                let reason = format!("array {name} is packed with {other}; save the file with numpy.savez_compressed");
+                return Err(ImportError::file(path, reason));
+            }
+        };
+        let Some(start) = entry.data_start() else { continue };
+        let place = Place::Entry { path: path.to_owned(), start, packed: entry.compressed_size(), deflated };
+        let (header, _) = read_header(&place)?;
+        // Arrays of text or objects cannot be images or labels.
+        if header.number.is_some() {
+            entries.push((name, place, header));
+        }
+    }
+    entries.sort_by(|a, b| natural::compare(&a.0, &b.0));
+    Ok(entries)
+}
+
+fn part(
+    place: Place,
+    name: String,
+    header: &Header,
+    flat: Option<FlatShape>,
+    labels: Option<Vec<i64>>,
+) -> Result<Part, ImportError> {
+    let Some(number) = header.number else {
+        return Err(ImportError::source(name, "the array does not hold numbers"));
+    };
+    let layout = resolve(&header.dims, header.order, flat, labels.as_ref().map(Vec::len))
+        .map_err(|e| ImportError::source(&name, e))?;
+    Ok(Part { name, layout, reader: Box::new(NpyReader { place, number, stream: None }), labels })
+}
+
+fn read_labels(place: &Place, name: &str) -> Result<Vec<i64>, ImportError> {
+    let (header, mut stream) = read_header(place)?;
+    let Some(number) = header.number else {
+        return Err(ImportError::source(name, "labels must be whole numbers"));
+    };
+    let count = header.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n <= MAX_LABELS);
+    let Some(count) = count else {
+        return Err(ImportError::source(name, "there are too many labels"));
+    };
+    let bytes = stream::read_exactly(&mut stream, count * number.kind.size())
+        .map_err(|e| ImportError::read(place.path(), e))?;
+    let values = number.integers(&bytes).ok_or_else(|| ImportError::source(name, "labels must be whole numbers"))?;
+    labels_from(&header.dims, values).map_err(|e| ImportError::source(name, e))
+}
+
+fn read_header(place: &Place) -> Result<(Header, Box<dyn Read + Send>), ImportError> {
+    let bad = |reason: &str| ImportError::file(place.path(), reason);
+    let read = |e| ImportError::read(place.path(), e);
+    let mut stream = place.open()?;
+    let mut fixed = [0; 8];
+    stream.read_exact(&mut fixed).map_err(read)?;
+    if !matches(&fixed) {
+        return Err(bad("this is not a NumPy array"));
+    }
+    let mut length = [0; 4];
+    let width = if fixed[6] == 1 { 2 } else { 4 };
+    stream.read_exact(&mut length[..width]).map_err(read)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > MAX_HEADER {
+        return Err(bad("the NumPy header is damaged; save the array again"));
+    }
+    let text = stream::read_exactly(&mut stream, length).map_err(read)?;
+    let text = String::from_utf8_lossy(&text);
+    let header = parse_header(&text).ok_or_else(|| bad("the NumPy header is damaged; save the array again"))?;
+    Ok((header, stream))
+}
+
+/// `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 28, 28), }`
+fn parse_header(text: &str) -> Option<Header> {
+    let value = |key: &str| Some(text.split_once(key)?.1.split_once(':')?.1.trim_start());
+    let descr = value("'descr'")?;
+    // Anything that is not a quoted string describes a structured array, which holds no images.
+    let number = descr.strip_prefix('\'').and_then(|d| parse_number(d.split('\'').next()?));
+    let order = match value("'fortran_order'")? {
+        v if v.starts_with("True") => Order::Fortran,
+        v if v.starts_with("False") => Order::RowMajor,
+        _ => return None,
+    };
+    let inside = value("'shape'")?.strip_prefix('(')?.split(')').next()?;
+    let dims: Option<Vec<usize>> = inside
+        .split(',')
+        .map(str::trim)
+        .filter(|d| !d.is_empty())
+        .map(|d| d.trim_end_matches('L').parse().ok())
+        .collect();
+    Some(Header { number, order, dims: dims? })
+}
+
+fn parse_number(descr: &str) -> Option<Number> {
+    let mut chars = descr.chars();
+    let big_endian = chars.next()? == '>';
+    let kind = match chars.as_str() {
+        "b1" => NumberKind::Bool,
+        "u1" => NumberKind::U8,
+        "i1" => NumberKind::I8,
+        "u2" => NumberKind::U16,
+        "i2" => NumberKind::I16,
+        "u4" => NumberKind::U32,
+        "i4" => NumberKind::I32,
+        "u8" => NumberKind::U64,
+        "i8" => NumberKind::I64,
+        "f2" => NumberKind::F16,
+        "f4" => NumberKind::F32,
+        "f8" => NumberKind::F64,
+        _ => return None,
+    };
+    Some(Number { kind, big_endian })
+}
+
+struct NpyReader {
+    place: Place,
+    number: Number,
+    stream: Option<Box<dyn Read + Send>>,
+}
+
+impl ArrayReader for NpyReader {
+    fn read(&mut self, values: usize) -> Result<Block, ImportError> {
+        if self.stream.is_none() {
+            self.rewind()?;
+        }
+        let mut bytes = Vec::new();
+        if let Some(stream) = &mut self.stream {
+            let wanted = (values * self.number.kind.size()) as u64;
+            stream.take(wanted).read_to_end(&mut bytes).map_err(|e| ImportError::read(self.place.path(), e))?;
+        }
+        bytes.truncate(bytes.len() / self.number.kind.size() * self.number.kind.size());
+        Ok(self.number.block(bytes))
+    }
+
+    fn rewind(&mut self) -> Result<(), ImportError> {
+        self.stream = Some(read_header(&self.place)?.1);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array1, Array3, ShapeBuilder};
+    use ndarray_npy::{WriteNpyExt, write_npy};
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    #[test]
+    fn headers_of_all_kinds() {
+        let header = parse_header("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 28, 28), }   \n").unwrap();
+        assert_eq!(header.dims, [3, 28, 28]);
+        assert_eq!(header.number, Some(Number { kind: NumberKind::F32, big_endian: false }));
+        assert_eq!(header.order, Order::RowMajor);
+        let one = parse_header("{'descr': '>i8', 'fortran_order': True, 'shape': (3,), }").unwrap();
+        assert_eq!((one.dims, one.order), (vec![3], Order::Fortran));
+        assert_eq!(parse_header("{'descr': '<U10', 'fortran_order': False, 'shape': (3,), }").unwrap().number, None);
+        assert_eq!(
+            parse_header("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (), }").unwrap().number,
+            None
+        );
+        for text in [
+            "",
+            "{}",
+            "{'descr': '<f4', 'fortran_order': 1, 'shape': (3,)}",
+            "{'descr': '<f4', 'fortran_order': False, 'shape': (-3,)}",
+        ] {
+            assert_eq!(parse_header(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn files_written_by_another_program_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let images = Array3::from_shape_fn((2, 2, 3), |(n, y, x)| (n * 6 + y * 3 + x) as u8);
+        write_npy(folder.path().join("x_train.npy"), &images).unwrap();
+        write_npy(folder.path().join("y_train.npy"), &Array1::from(vec![4i64, 9])).unwrap();
+        let path = folder.path().join("x_train.npy");
+        let mut part = open_npy(&path, None).unwrap();
+        assert_eq!(part.labels, Some(vec![4, 9]));
+        assert_eq!(part.reader.read(6).unwrap(), Block::Bytes((0..6).collect()));
+        assert!(is_labels(&folder.path().join("y_train.npy")) && !is_labels(&path));
+    }
+
+    #[test]
+    fn fortran_order_is_turned() {
+        let folder = tempfile::tempdir().unwrap();
+        let images = Array3::from_shape_fn((2, 2, 3).f(), |(n, y, x)| (n * 6 + y * 3 + x) as f32);
+        let path = folder.path().join("images.npy");
+        write_npy(&path, &images).unwrap();
+        write_npy(folder.path().join("labels.npy"), &Array1::from(vec![4i32, 9])).unwrap();
+        let part = open_npy(&path, None).unwrap();
+        assert_eq!((part.layout.count, part.layout.height, part.layout.width, part.layout.image), (2, 2, 3, 1));
+    }
+
+    #[test]
+    fn npz_parts_are_joined() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mnist.npz");
+        let mut npz = ZipWriter::new(std::fs::File::create(&path).unwrap());
+        let packed = SimpleFileOptions::default();
+        npz.start_file("x_test.npy", packed).unwrap();
+        Array3::<u8>::ones((1, 2, 2)).write_npy(&mut npz).unwrap();
+        npz.start_file("x_train.npy", packed).unwrap();
+        Array3::<u8>::zeros((2, 2, 2)).write_npy(&mut npz).unwrap();
+        npz.start_file("y_test.npy", packed).unwrap();
+        Array1::from(vec![5u8]).write_npy(&mut npz).unwrap();
+        npz.start_file("y_train.npy", packed).unwrap();
+        Array1::from(vec![6u8, 7]).write_npy(&mut npz).unwrap();
+        npz.finish().unwrap();
+        let mut parts = open_npz(&path, &Keys::default(), None).unwrap();
+        let labels: Vec<_> = parts.iter().map(|p| p.labels.clone().unwrap()).collect();
+        assert_eq!(labels, [vec![6, 7], vec![5]]);
+        assert_eq!(parts[1].reader.read(9).unwrap(), Block::Bytes(vec![1; 4]));
+        assert_eq!(array_names(&path).unwrap().len(), 4);
+    }
+}

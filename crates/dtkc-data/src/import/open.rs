@@ -1,0 +1,151 @@
+//! From what was found to opened sources.
+
+use std::path::{Path, PathBuf};
+
+use super::arrays::layout::FlatShape;
+use super::arrays::pair::Keys;
+use super::arrays::{ArraySource, Part};
+use super::detect::{Format, Input};
+use super::images::folder::FolderSource;
+use super::images::names::LabelsFrom;
+use super::images::tar::TarSource;
+use super::images::zip::ZipSource;
+use super::record::{Classes, Source};
+use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, ts};
+
+/// What the user said about how to read.
+#[derive(Debug, Clone, Default)]
+pub struct ReadOptions {
+    /// Where the labels of encoded images come from.
+    pub labels: LabelsFrom,
+    /// Names of the arrays.
+    pub keys: Keys,
+    /// The shape of flat images.
+    pub shape: Option<FlatShape>,
+}
+
+/// Opens the sources. Arrays of one size become one source, so that they are scaled alike; image files
+/// that were named one by one become one too.
+pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Source>>, ImportError> {
+    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+    let mut arrays = Arrays::default();
+    let mut files = Vec::new();
+    for input in inputs {
+        let (path, format) = match input {
+            Input::Folder(_, listing) => {
+                close(&mut sources, &mut arrays, &mut files, options)?;
+                sources.push(Box::new(FolderSource::new(listing, options.labels)));
+                continue;
+            }
+            Input::File(path, format) => (path, format),
+        };
+        if format == Format::Image {
+            arrays.close(&mut sources)?;
+            files.push(path);
+        } else if let Some((format, parts, names)) = open_arrays(&path, format, options)? {
+            close_files(&mut sources, &mut files, options);
+            arrays.add(format, parts, names, &mut sources)?;
+        } else {
+            close(&mut sources, &mut arrays, &mut files, options)?;
+            sources.push(open_other(&path, format, options)?);
+        }
+    }
+    close(&mut sources, &mut arrays, &mut files, options)?;
+    Ok(sources)
+}
+
+fn close(
+    sources: &mut Vec<Box<dyn Source>>,
+    arrays: &mut Arrays,
+    files: &mut Vec<PathBuf>,
+    options: &ReadOptions,
+) -> Result<(), ImportError> {
+    close_files(sources, files, options);
+    arrays.close(sources)
+}
+
+fn close_files(sources: &mut Vec<Box<dyn Source>>, files: &mut Vec<PathBuf>, options: &ReadOptions) {
+    if !files.is_empty() {
+        sources.push(Box::new(FolderSource::of_files(std::mem::take(files), options.labels)));
+    }
+}
+
+/// Arrays that still wait for more of their kind.
+#[derive(Default)]
+struct Arrays {
+    format: &'static str,
+    parts: Vec<Part>,
+    names: Option<Vec<String>>,
+}
+
+impl Arrays {
+    fn add(
+        &mut self,
+        format: &'static str,
+        parts: Vec<Part>,
+        names: Option<Vec<String>>,
+        sources: &mut Vec<Box<dyn Source>>,
+    ) -> Result<(), ImportError> {
+        for part in parts {
+            let size = |p: &Part| (p.layout.height, p.layout.width, p.layout.channels);
+            if self.parts.last().is_some_and(|last| size(last) != size(&part) || self.names != names) {
+                self.close(sources)?;
+            }
+            self.format = format;
+            self.names.clone_from(&names);
+            self.parts.push(part);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, sources: &mut Vec<Box<dyn Source>>) -> Result<(), ImportError> {
+        let Self { format, parts, names } = std::mem::take(self);
+        if !parts.is_empty() {
+            sources.push(Box::new(ArraySource::new(format, parts, names)?));
+        }
+        Ok(())
+    }
+}
+
+type OpenedArrays = (&'static str, Vec<Part>, Option<Vec<String>>);
+
+fn open_arrays(path: &Path, format: Format, options: &ReadOptions) -> Result<Option<OpenedArrays>, ImportError> {
+    let ReadOptions { keys, shape, .. } = options;
+    Ok(Some(match format {
+        Format::Idx => ("IDX", vec![idx::open(path)?], None),
+        Format::Mat => ("MAT v5", mat::open(path, keys, *shape)?, None),
+        Format::Npy => ("NumPy array", vec![npy::open_npy(path, *shape)?], None),
+        Format::Npz => ("NumPy arrays", npy::open_npz(path, keys, *shape)?, None),
+        Format::Libsvm => ("LIBSVM text", vec![libsvm::open(path, *shape)?], None),
+        Format::Hdf5 => {
+            let foreign = foreign::open(path, keys, *shape)?;
+            ("HDF5", foreign.parts, foreign.label_names)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<dyn Source>, ImportError> {
+    let source: Box<dyn Source> = match format {
+        Format::Ts => Box::new(ts::TsSource::open(path)?),
+        Format::Arabic => Box::new(arabic::ArabicSource::open(path)?),
+        Format::Tar => Box::new(TarSource::open(path, options.labels)?),
+        Format::Zip => {
+            let zip = ZipSource::open(path, options.labels)?;
+            if zip.describe().count == Some(0) {
+                let reason = format!("no images found among {} entries; unpack it to import other data", zip.total());
+                return Err(ImportError::file(path, reason));
+            }
+            Box::new(zip)
+        }
+        other => return Err(ImportError::file(path, format!("this is not a source of format {other}"))),
+    };
+    let description = source.describe();
+    if description.count == Some(0) {
+        return Err(ImportError::file(path, "no images found"));
+    }
+    if options.labels == LabelsFrom::Coil && description.classes == Classes::None {
+        return Err(ImportError::file(path, "no image is named objN__ANGLE, as COIL's are"));
+    }
+    Ok(source)
+}

@@ -1,0 +1,390 @@
+//! An import from its flags to its summary.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use dtkc_cli::{Progress, interrupt};
+use dtkc_image::{Limits, Shape};
+
+use super::ImportError;
+use super::classes::{Fate, Relabel};
+use super::detect::{self, Format, Input};
+use super::images::names::LabelsFrom;
+use super::open::{self, ReadOptions};
+use super::pipeline::{Item, Pipeline, Ready};
+use super::record::{Kind, Source};
+use super::shape::{self, Wanted};
+use super::skipped::{self, Skipped};
+use super::summary::{Summary, class_counts};
+use crate::{Compression, ImageShape, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
+
+/// Everything that can be said about an import.
+#[derive(Debug, Clone)]
+pub struct ImportOptions {
+    /// The dataset file to write.
+    pub out: PathBuf,
+    /// The dataset's name; by default that of the first source.
+    pub name: Option<String>,
+    /// Where it came from; by default the names of the sources.
+    pub source: Option<String>,
+    /// The format of every source, where the content does not tell.
+    pub format: Option<Format>,
+    /// How to read.
+    pub read: ReadOptions,
+    /// Size and colour.
+    pub wanted: Wanted,
+    /// At most so many items.
+    pub limit: Option<u64>,
+    /// Only these classes, by name or number.
+    pub classes: Vec<String>,
+    /// Names for classes that are numbered from one, where the publisher gives them elsewhere.
+    pub class_names: Option<Vec<String>>,
+    /// Fail at the first image that cannot be imported instead of skipping it.
+    pub strict: bool,
+    /// How values are stored.
+    pub compression: Compression,
+    /// No progress.
+    pub quiet: bool,
+}
+
+impl ImportOptions {
+    /// An import with nothing said but where to.
+    pub fn new(out: impl Into<PathBuf>) -> Self {
+        Self {
+            out: out.into(),
+            name: None,
+            source: None,
+            format: None,
+            read: ReadOptions::default(),
+            wanted: Wanted::default(),
+            limit: None,
+            classes: Vec::new(),
+            class_names: None,
+            strict: false,
+            compression: Compression::None,
+            quiet: true,
+        }
+    }
+}
+
+/// Imports sources into one dataset file, which appears whole or not at all.
+pub fn import(paths: &[PathBuf], options: &ImportOptions) -> Result<Summary, ImportError> {
+    let started = Instant::now();
+    check_output(&options.out)?;
+    let inputs = detect::detect(paths, options.format)?;
+    let name = options.name.clone().unwrap_or_else(|| name_of(&inputs));
+    let mut read = options.read.clone();
+    if options.format == Some(Format::Coil) {
+        read.labels = LabelsFrom::Coil;
+    }
+    let origin = options.source.clone().unwrap_or_else(|| origin_of(&inputs));
+    let mut sources = open::open(inputs, &read)?;
+    let mut notes: Vec<String> = sources.iter().flat_map(|s| s.describe().notes.clone()).collect();
+    let descriptions: Vec<_> = sources.iter().map(|s| s.describe()).collect();
+    let relabel = Relabel::plan(&descriptions, &options.classes, options.class_names.as_deref())?;
+    notes.extend(relabel.notes.iter().cloned());
+    let target = Target::choose(&mut sources, options, &mut notes)?;
+    let about = About { name, origin, paths: sources.iter().any(|s| s.describe().paths), names: relabel.names.clone() };
+    let mut run = Run {
+        output: Output::create(options, &target, &about)?,
+        relabel: &relabel,
+        options,
+        paths: about.paths,
+        count: 0,
+        counts: BTreeMap::new(),
+        skipped: Vec::new(),
+    };
+    let formats = run.all(&mut sources, &target)?;
+    if run.count == 0 {
+        return Err(run.nothing(paths));
+    }
+    stop_if_asked()?;
+    let Run { output, count, counts, skipped, .. } = run;
+    output.finish()?;
+    let skipped_file = skipped::write(&options.out, &skipped)?;
+    Ok(Summary {
+        out: options.out.clone(),
+        name: about.name,
+        kind: target.kind(),
+        formats,
+        count,
+        shape: target.image_shape(),
+        dim: target.dim(),
+        classes: class_counts(&counts, relabel.names.as_deref()),
+        skipped: skipped.len() as u64,
+        skipped_file,
+        notes,
+        bytes: std::fs::metadata(&options.out).map_or(0, |m| m.len()),
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+/// A folder that is not there is better found now than after the sources were read.
+fn check_output(out: &Path) -> Result<(), ImportError> {
+    let folder = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        let reason = format!("the folder {} does not exist; make it first or choose another --out", folder.display());
+        return Err(ImportError::file(out, reason));
+    }
+    if out.is_dir() {
+        return Err(ImportError::Usage(format!("{} is a folder; --out names a file", out.display())));
+    }
+    Ok(())
+}
+
+/// What the dataset holds.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    Images(Shape),
+    Sequences(usize),
+}
+
+impl Target {
+    fn choose(
+        sources: &mut [Box<dyn Source>],
+        options: &ImportOptions,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, ImportError> {
+        let dims: Vec<Option<usize>> = sources
+            .iter()
+            .map(|s| match s.describe().kind {
+                Kind::Sequences { dim } => Some(dim),
+                _ => None,
+            })
+            .collect();
+        match dims[..] {
+            [Some(dim), ..] if dims.iter().all(|d| *d == Some(dim)) => Ok(Self::Sequences(dim)),
+            _ if dims.iter().any(Option::is_some) => {
+                let text = "images and sequences, or sequences of different dimensions, cannot be in one dataset";
+                Err(ImportError::Usage(text.into()))
+            }
+            _ => {
+                let (shape, note) = shape::choose(sources, options.wanted)?;
+                notes.extend(note);
+                Ok(Self::Images(shape))
+            }
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Images(_) => "images",
+            Self::Sequences(_) => "sequences",
+        }
+    }
+
+    fn image_shape(&self) -> Option<ImageShape> {
+        match *self {
+            Self::Images(Shape { height, width, color, .. }) => {
+                Some(ImageShape { height, width, channels: color.channels() })
+            }
+            Self::Sequences(_) => None,
+        }
+    }
+
+    fn dim(&self) -> Option<usize> {
+        match *self {
+            Self::Images(_) => None,
+            Self::Sequences(dim) => Some(dim),
+        }
+    }
+}
+
+struct About {
+    name: String,
+    origin: String,
+    paths: bool,
+    names: Option<Vec<String>>,
+}
+
+enum Output {
+    Images(ImageWriter),
+    Sequences(SequenceWriter),
+}
+
+impl Output {
+    fn create(options: &ImportOptions, target: &Target, about: &About) -> Result<Self, ImportError> {
+        Ok(match (target.image_shape(), target) {
+            (None, Target::Sequences(dim)) => {
+                let mut writer = SequenceOptions::new(*dim, &about.name, &about.origin);
+                writer.compression = options.compression;
+                writer.paths = about.paths;
+                writer.label_names.clone_from(&about.names);
+                Self::Sequences(SequenceWriter::create(&options.out, writer)?)
+            }
+            (shape, _) => {
+                let shape = shape.unwrap_or(ImageShape { height: 1, width: 1, channels: 1 });
+                let mut writer = WriterOptions::new(shape, &about.name, &about.origin);
+                writer.compression = options.compression;
+                writer.paths = about.paths;
+                writer.label_names.clone_from(&about.names);
+                Self::Images(ImageWriter::create(&options.out, writer)?)
+            }
+        })
+    }
+
+    fn push(&mut self, ready: &Ready, label: Option<i64>, path: Option<&str>) -> Result<(), ImportError> {
+        match (self, ready) {
+            (Self::Images(writer), Ready::Pixels(pixels)) => writer.push(pixels, label, path)?,
+            (Self::Sequences(writer), Ready::Sequence(values)) => writer.push(values, label, path)?,
+            _ => return Err(ImportError::Usage("images and sequences cannot be in one dataset".into())),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), ImportError> {
+        match self {
+            Self::Images(writer) => writer.finish()?,
+            Self::Sequences(writer) => writer.finish()?,
+        };
+        Ok(())
+    }
+}
+
+/// An import under way.
+struct Run<'a> {
+    output: Output,
+    relabel: &'a Relabel,
+    options: &'a ImportOptions,
+    paths: bool,
+    count: u64,
+    counts: BTreeMap<i64, u64>,
+    skipped: Vec<Skipped>,
+}
+
+impl Run<'_> {
+    /// Sends every source through; returns the formats.
+    fn all(&mut self, sources: &mut [Box<dyn Source>], target: &Target) -> Result<Vec<&'static str>, ImportError> {
+        let counts: Option<Vec<u64>> = sources.iter().map(|s| s.describe().count).collect();
+        let total = counts.map(|c| c.iter().sum::<u64>()).map(|n| self.options.limit.map_or(n, |limit| n.min(limit)));
+        // With classes left out the number is not known beforehand.
+        let total = total.filter(|_| self.options.classes.is_empty());
+        let progress = Progress::new_unless(self.options.quiet, "importing", target.kind(), total);
+        let shape = match target {
+            Target::Images(shape) => *shape,
+            Target::Sequences(_) => {
+                Shape { height: 1, width: 1, color: dtkc_image::Color::Gray, resize: dtkc_image::Resize::Fit }
+            }
+        };
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let pipeline = Pipeline { shape, limits: Limits::default(), workers };
+        let mut formats = Vec::new();
+        for (index, source) in sources.iter_mut().enumerate() {
+            if self.is_full() {
+                break;
+            }
+            let format = source.describe().format;
+            if !formats.contains(&format) {
+                formats.push(format);
+            }
+            self.one(source.as_mut(), index, &pipeline, &progress)?;
+        }
+        progress.finish();
+        Ok(formats)
+    }
+
+    fn one(
+        &mut self,
+        source: &mut dyn Source,
+        index: usize,
+        pipeline: &Pipeline,
+        progress: &Progress,
+    ) -> Result<(), ImportError> {
+        let format = source.describe().format;
+        let relabel = self.relabel;
+        let wanted = |record: &super::Record| relabel.fate(index, record.label) != Fate::Leave;
+        let mut number = 0u64;
+        pipeline.run(source, &wanted, &mut |item| {
+            stop_if_asked()?;
+            progress.inc(1);
+            let fate = relabel.fate(index, item.label);
+            number += 1;
+            self.take(item, fate, || format!("{format}/{}", number - 1))?;
+            if !self.skipped.is_empty() {
+                progress.note(format!("{} skipped", self.skipped.len()));
+            }
+            Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
+    }
+
+    fn take(&mut self, item: Item, fate: Fate, unnamed: impl Fn() -> String) -> Result<(), ImportError> {
+        let path = item.path.or_else(|| self.paths.then(&unnamed));
+        let ready = match (item.content, fate) {
+            (Ok(_), Fate::NoClass) => Err(("no_class", "the image lies in no class folder".to_owned())),
+            (content, _) => content,
+        };
+        match ready {
+            Ok(ready) => {
+                let label = if let Fate::Take(label) = fate { label } else { None };
+                self.output.push(&ready, label, path.as_deref())?;
+                self.count += 1;
+                if let Some(label) = label {
+                    *self.counts.entry(label).or_default() += 1;
+                }
+                Ok(())
+            }
+            Err((code, reason)) => {
+                let path = path.unwrap_or_else(unnamed);
+                if self.options.strict {
+                    return Err(ImportError::source(path, format!("{reason} (--strict)")));
+                }
+                self.skipped.push(Skipped { path, code, reason });
+                Ok(())
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.options.limit.is_some_and(|limit| self.count >= limit)
+    }
+
+    /// Why nothing came out.
+    fn nothing(&self, paths: &[PathBuf]) -> ImportError {
+        let what: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+        let reason = match self.skipped.first() {
+            Some(first) if self.skipped.len() == 1 => {
+                format!("the only image cannot be imported: {}: {}", first.path, first.reason)
+            }
+            Some(first) => {
+                format!(
+                    "none of {} images can be imported, the first because: {}: {}",
+                    self.skipped.len(),
+                    first.path,
+                    first.reason
+                )
+            }
+            None => "there is nothing to import".to_owned(),
+        };
+        ImportError::source(what.join(", "), reason)
+    }
+}
+
+fn stop_if_asked() -> Result<(), ImportError> {
+    if interrupt::requested() { Err(ImportError::Interrupted) } else { Ok(()) }
+}
+
+/// A name for the dataset: that of the first source without its extension; IDX files are all named
+/// alike, so their folder gives the name.
+fn name_of(inputs: &[Input]) -> String {
+    let Some(first) = inputs.first() else { return "dataset".to_owned() };
+    let text = |os: Option<&std::ffi::OsStr>| os.map(|s| s.to_string_lossy().into_owned());
+    let name = match first {
+        Input::Folder(path, _) => text(std::path::absolute(path).ok().as_deref().and_then(Path::file_name)),
+        Input::File(path, Format::Idx | Format::Npy | Format::Image) => {
+            text(std::path::absolute(path).ok().as_deref().and_then(Path::parent).and_then(Path::file_name))
+        }
+        Input::File(path, _) => text(path.file_name()).map(|n| n.split('.').next().unwrap_or(&n).to_owned()),
+    };
+    name.filter(|n| !n.is_empty()).unwrap_or_else(|| "dataset".to_owned())
+}
+
+/// The sources by name, for people to read; the first few where there are many.
+fn origin_of(inputs: &[Input]) -> String {
+    let name = |i: &Input| i.path().file_name().unwrap_or(i.path().as_os_str()).to_string_lossy().into_owned();
+    let shown: Vec<String> = inputs.iter().take(4).map(name).collect();
+    let more = inputs.len().saturating_sub(shown.len());
+    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{tail}", shown.join(", "))
+}

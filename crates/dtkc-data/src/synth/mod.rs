@@ -1,0 +1,198 @@
+//! Generated sets: labelled, deterministic, no download.
+//!
+//! `glyphs` are ten stroke figures, drawn as if by hand: each image has its own tremble, slant, size,
+//! pressure, blur and noise. Image number `i` depends on the seed, the size and `i` alone, so a larger
+//! set begins with the smaller one, and any number of threads makes the same file.
+
+mod figures;
+mod hand;
+mod random;
+mod raster;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Instant;
+
+use dtkc_cli::{Progress, interrupt};
+use rayon::prelude::*;
+
+use self::random::Random;
+use self::raster::Canvas;
+use crate::import::{ClassCount, ImportError, Size, Summary};
+use crate::{Compression, ImageShape, ImageWriter, WriterOptions};
+
+/// Images that are made at a time, by all threads together.
+const BLOCK: u64 = 2048;
+/// Smaller figures cannot be told apart.
+const SMALLEST: usize = 12;
+
+/// What to generate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SynthKind {
+    /// Ten hand-drawn-looking stroke figures.
+    #[default]
+    Glyphs,
+}
+
+impl FromStr for SynthKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "glyphs" => Ok(Self::Glyphs),
+            _ => Err(format!("'{text}' is not a kind of generated set; there is glyphs")),
+        }
+    }
+}
+
+/// Everything about a generated set.
+#[derive(Debug, Clone)]
+pub struct SynthOptions {
+    /// The dataset file to write.
+    pub out: PathBuf,
+    /// What to generate.
+    pub kind: SynthKind,
+    /// How many images.
+    pub count: u64,
+    /// The seed: another one gives another set.
+    pub seed: u64,
+    /// The size of the images.
+    pub size: Size,
+    /// The dataset's name.
+    pub name: String,
+    /// How pixels are stored.
+    pub compression: Compression,
+    /// No progress.
+    pub quiet: bool,
+}
+
+/// The class names of the glyphs, by label.
+pub fn glyph_names() -> Vec<String> {
+    figures::NAMES.iter().map(|&n| n.to_owned()).collect()
+}
+
+/// Image number `index` of a set of glyphs, `height * width` bytes, and its label.
+pub fn glyph(seed: u64, index: u64, size: Size) -> (Vec<u8>, i64) {
+    let label = label_of(seed, index);
+    let mut random = Random::new(seed, 2 * index);
+    let strokes = figures::draw(label, &mut random);
+    let mut canvas = Canvas::new(size.height, size.width);
+    for piece in hand::draw(strokes, size.height, size.width, &mut random) {
+        canvas.draw(&piece);
+    }
+    canvas.blur(random.range(0.0, 0.2));
+    let (ink, noise) = (random.range(0.7, 1.0), random.range(0.0, 0.07));
+    (canvas.develop(ink, noise, &mut random), label as i64)
+}
+
+/// Every ten images hold each class once, in an order of their own.
+fn label_of(seed: u64, index: u64) -> usize {
+    let classes = figures::NAMES.len();
+    let mut random = Random::new(seed, 2 * (index / classes as u64) + 1);
+    let mut order: Vec<usize> = (0..classes).collect();
+    for i in (1..classes).rev() {
+        order.swap(i, random.below(i + 1));
+    }
+    order[(index % classes as u64) as usize]
+}
+
+/// Writes a generated set, which appears whole or not at all.
+pub fn generate(options: &SynthOptions) -> Result<Summary, ImportError> {
+    let started = Instant::now();
+    let Size { height, width } = options.size;
+    if height.min(width) < SMALLEST {
+        return Err(ImportError::Usage(format!("glyphs need at least {SMALLEST}x{SMALLEST} pixels (--size)")));
+    }
+    let shape = ImageShape { height, width, channels: 1 };
+    let source = format!("dtkc-data synth --kind glyphs --seed {} --size {}", options.seed, options.size);
+    let mut writer = WriterOptions::new(shape, &options.name, source);
+    writer.compression = options.compression;
+    writer.label_names = Some(glyph_names());
+    let mut writer = ImageWriter::create(&options.out, writer)?;
+    let progress = Progress::new_unless(options.quiet, "drawing", "images", Some(options.count));
+    let mut counts = BTreeMap::new();
+    let mut done = 0;
+    while done < options.count {
+        if interrupt::requested() {
+            return Err(ImportError::Interrupted);
+        }
+        let end = (done + BLOCK).min(options.count);
+        let images: Vec<_> = (done..end).into_par_iter().map(|i| glyph(options.seed, i, options.size)).collect();
+        for (pixels, label) in images {
+            writer.push(&pixels, Some(label), None)?;
+            *counts.entry(label).or_insert(0) += 1;
+        }
+        progress.inc(end - done);
+        done = end;
+    }
+    progress.finish();
+    writer.finish()?;
+    let names = glyph_names();
+    let class = |(&label, &count): (&i64, &u64)| ClassCount { label, name: names.get(label as usize).cloned(), count };
+    Ok(Summary {
+        out: options.out.clone(),
+        name: options.name.clone(),
+        kind: "images",
+        formats: vec!["glyphs"],
+        count: options.count,
+        shape: Some(shape),
+        dim: None,
+        classes: counts.iter().map(class).collect(),
+        skipped: 0,
+        skipped_file: None,
+        notes: Vec::new(),
+        bytes: std::fs::metadata(&options.out).map_or(0, |m| m.len()),
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    const SIZE: Size = Size { height: 28, width: 28 };
+
+    #[test]
+    fn every_ten_images_hold_every_class() {
+        for block in 0..20 {
+            let mut labels: Vec<usize> = (0..10).map(|i| label_of(7, block * 10 + i)).collect();
+            labels.sort_unstable();
+            assert_eq!(labels, (0..10).collect::<Vec<_>>());
+        }
+        assert_ne!(
+            (0..50).map(|i| label_of(7, i)).collect::<Vec<_>>(),
+            (0..50).map(|i| label_of(8, i)).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn images_have_ink_and_differ() {
+        for size in [SIZE, Size { height: 16, width: 40 }, Size { height: 64, width: 64 }] {
+            for index in 0..40 {
+                let (pixels, _) = glyph(1, index, size);
+                assert_eq!(pixels.len(), size.height * size.width);
+                let share = pixels.iter().filter(|&&p| p > 100).count() as f64 / pixels.len() as f64;
+                assert!((0.02..0.6).contains(&share), "{size} {index}: {share}");
+                assert_ne!(pixels, glyph(1, index + 1, size).0);
+                assert_ne!(pixels, glyph(2, index, size).0);
+            }
+        }
+    }
+
+    /// The set must have the same bits on every machine; this sum was computed once and must never change,
+    /// because models that are shipped were trained on this set.
+    #[test]
+    fn the_bits_are_fixed() {
+        let mut hash = Sha256::new();
+        for index in 0..100 {
+            let (pixels, label) = glyph(42, index, SIZE);
+            hash.update(&pixels);
+            hash.update(label.to_le_bytes());
+        }
+        let sum: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(sum, "unset");
+    }
+}
