@@ -1,1 +1,23 @@
 //! Image bytes to pixels of one size: limits, decoding, orientation, colour, resizing.
+//!
+//! Training, labelling and serving must see the same pixels for the same file, so all of them come
+//! through [`Preparer`]: the size is checked before anything is decoded, the EXIF orientation is
+//! honoured, transparency is laid over white, 16 bits become 8, colour becomes what the [`Shape`]
+//! asks for, and the result is resized with an antialiasing triangle filter ([`FILTER`]).
+
+mod color;
+mod contain;
+mod decode;
+mod error;
+mod fit;
+mod limits;
+mod prepare;
+mod shape;
+
+pub use error::ImageError;
+pub use limits::{Limits, Probe, looks_like_image, probe};
+pub use prepare::Preparer;
+pub use shape::{Color, Resize, Shape};
+
+/// The resize filter's name, as the model file records it: antialiased bilinear.
+pub const FILTER: &str = "triangle";

@@ -1,0 +1,188 @@
+//! From encoded bytes to 8-bit pixels of one or three channels.
+
+use std::error::Error;
+use std::io::{Cursor, ErrorKind};
+
+use image::metadata::Orientation;
+use image::{ImageDecoder, ImageFormat, ImageReader};
+
+use crate::color::reduce;
+use crate::contain::contain;
+use crate::{Color, ImageError, Limits, Probe};
+
+/// Decoded pixels, as they lie in the file: the orientation is still to be applied.
+pub struct Decoded {
+    pub width: usize,
+    pub height: usize,
+    /// Gray or RGB; gray stays gray even if RGB is wanted, because three equal channels cost more.
+    pub color: Color,
+    pub orientation: Orientation,
+}
+
+/// Decodes `bytes` into `buffer`, which is reused and grows as needed. Colour becomes gray where
+/// `wanted` says so.
+pub fn decode(bytes: &[u8], limits: &Limits, wanted: Color, buffer: &mut Vec<u8>) -> Result<Decoded, ImageError> {
+    let format = format_of(bytes, limits)?;
+    contained(format, || {
+        let mut decoder = open(bytes, format, limits)?;
+        let (width, height) = decoder.dimensions();
+        let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+        let (kind, total) = (decoder.color_type(), decoder.total_bytes());
+        if total > limits.max_alloc() {
+            return Err(too_much_memory(format, limits));
+        }
+        // Zeroed every time: a decoder that leaves a hole must not show the image before.
+        buffer.clear();
+        buffer.resize(total as usize, 0);
+        decoder.read_image(buffer).map_err(|e| explain(e, format, limits))?;
+        let color = reduce(buffer, kind, wanted).ok_or_else(|| ImageError::Unsupported {
+            format: name(format),
+            reason: format!("pixels of type {kind:?}"),
+        })?;
+        Ok(Decoded { width: width as usize, height: height as usize, color, orientation })
+    })
+}
+
+/// Size and channels from the header.
+pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ImageError> {
+    let format = format_of(bytes, limits)?;
+    contained(format, || {
+        let mut decoder = open(bytes, format, limits)?;
+        let channels = decoder.color_type().channel_count();
+        let (mut width, mut height) = decoder.dimensions();
+        if swaps_sides(decoder.orientation().unwrap_or(Orientation::NoTransforms)) {
+            (width, height) = (height, width);
+        }
+        Ok(Probe { width, height, channels })
+    })
+}
+
+/// True where the orientation turns the image on its side.
+pub fn swaps_sides(orientation: Orientation) -> bool {
+    use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
+    matches!(orientation, Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH)
+}
+
+fn format_of(bytes: &[u8], limits: &Limits) -> Result<ImageFormat, ImageError> {
+    limits.check_bytes(bytes.len())?;
+    match image::guess_format(bytes) {
+        Ok(format) if format.reading_enabled() => Ok(format),
+        _ => Err(ImageError::NotAnImage),
+    }
+}
+
+fn contained<T>(format: ImageFormat, body: impl FnOnce() -> Result<T, ImageError>) -> Result<T, ImageError> {
+    contain(body).unwrap_or(Err(ImageError::DecoderFailed { format: name(format) }))
+}
+
+/// A decoder that has read the header, with the claimed size checked.
+fn open<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result<impl ImageDecoder + use<'a>, ImageError> {
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    // Sides are not limited here but below, where the size is known and can be told.
+    let mut decoder_limits = image::Limits::no_limits();
+    decoder_limits.max_alloc = Some(limits.max_alloc());
+    reader.limits(decoder_limits);
+    let decoder = reader.into_decoder().map_err(|e| explain(e, format, limits))?;
+    let (width, height) = decoder.dimensions();
+    limits.check_size(width, height)?;
+    if format == ImageFormat::Jpeg && !jpeg_has_an_end(bytes) {
+        // The decoder would fill the rest with gray and say nothing.
+        return Err(ImageError::Truncated { format: name(format) });
+    }
+    Ok(decoder)
+}
+
+fn too_much_memory(format: ImageFormat, limits: &Limits) -> ImageError {
+    ImageError::TooMuchMemory { format: name(format), limit: limits.max_alloc() }
+}
+
+fn explain(error: image::ImageError, format: ImageFormat, limits: &Limits) -> ImageError {
+    if let image::ImageError::Limits(_) = error {
+        return too_much_memory(format, limits);
+    }
+    let format = name(format);
+    if ends_early(&error) {
+        return ImageError::Truncated { format };
+    }
+    match error {
+        image::ImageError::Unsupported(e) => ImageError::Unsupported { format, reason: one_line(&e) },
+        image::ImageError::Decoding(e) => ImageError::Damaged { format, reason: one_line(&e) },
+        other => ImageError::Damaged { format, reason: one_line(&other) },
+    }
+}
+
+/// Decoders say "the data ended" in several ways: as an I/O error somewhere in the chain, or in words.
+fn ends_early(error: &image::ImageError) -> bool {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(e) = next {
+        if e.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == ErrorKind::UnexpectedEof) {
+            return true;
+        }
+        if let Some(image::ImageError::IoError(e)) = e.downcast_ref()
+            && e.kind() == ErrorKind::UnexpectedEof
+        {
+            return true;
+        }
+        let text = e.to_string().to_ascii_lowercase();
+        if ["unexpected end", "unexpected eof", "exhausted", "no more bytes", "premature", "failed to fill"]
+            .iter()
+            .any(|words| text.contains(words))
+        {
+            return true;
+        }
+        next = e.source();
+    }
+    false
+}
+
+fn one_line(error: &dyn Error) -> String {
+    let text = error.to_string();
+    text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
+}
+
+fn name(format: ImageFormat) -> &'static str {
+    match format {
+        ImageFormat::Png => "PNG",
+        ImageFormat::Jpeg => "JPEG",
+        ImageFormat::Gif => "GIF",
+        ImageFormat::Bmp => "BMP",
+        ImageFormat::WebP => "WebP",
+        ImageFormat::Tiff => "TIFF",
+        ImageFormat::Pnm => "PNM",
+        _ => "image",
+    }
+}
+
+/// Looks for the end marker behind the first scan. Inside a scan the marker cannot occur by chance; a
+/// thumbnail's own end marker lies in a segment before the scan, which is skipped.
+fn jpeg_has_an_end(bytes: &[u8]) -> bool {
+    let mut at = 2;
+    loop {
+        let Some(&[marker, kind, high, low]) = bytes.get(at..at + 4) else { return false };
+        if marker != 0xff {
+            // Not at a segment: a decoder that copes will find its own way, and so do we.
+            return bytes[at..].windows(2).any(|w| w == [0xff, 0xd9]);
+        }
+        match kind {
+            0xff => at += 1,
+            0xda => return bytes[at + 4..].windows(2).any(|w| w == [0xff, 0xd9]),
+            0x01 | 0xd0..=0xd8 => at += 2,
+            _ => at += 2 + usize::from(u16::from_be_bytes([high, low])).max(2),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_jpeg_is_looked_for_behind_the_scan() {
+        let thumbnail = [0xff, 0xd8, 0xff, 0xe1, 0, 6, 0xff, 0xd9, 0, 0, 0xff, 0xda, 0, 2, 1, 2, 3];
+        assert!(!jpeg_has_an_end(&thumbnail));
+        let whole = [&thumbnail[..], &[0xff, 0xd9]].concat();
+        assert!(jpeg_has_an_end(&whole));
+        assert!(!jpeg_has_an_end(&[0xff, 0xd8]));
+        assert!(!jpeg_has_an_end(&[0xff, 0xd8, 0xff, 0xe1, 0xff, 0xff, 0, 0]));
+    }
+}

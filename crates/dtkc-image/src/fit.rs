@@ -1,0 +1,150 @@
+//! Resizing, orientation and placement.
+
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use image::metadata::Orientation;
+
+use crate::decode::swaps_sides;
+use crate::{Color, ImageError, Resize, Shape};
+
+/// Pixels as they lie in memory, still to be turned as `orientation` says.
+pub struct Picture<'a> {
+    pub pixels: &'a [u8],
+    pub height: usize,
+    pub width: usize,
+    pub color: Color,
+    pub orientation: Orientation,
+}
+
+/// Brings pictures to a shape.
+#[derive(Debug, Default)]
+pub struct Fitter {
+    resizer: Resizer,
+    scaled: Vec<u8>,
+}
+
+/// A height and a width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Size {
+    height: usize,
+    width: usize,
+}
+
+impl Size {
+    fn turned(self, orientation: Orientation) -> Self {
+        if swaps_sides(orientation) { Self { height: self.width, width: self.height } } else { self }
+    }
+}
+
+impl Fitter {
+    /// Fills `out`, which has exactly the bytes of `shape`. The picture is gray or has the wanted colour.
+    ///
+    /// The small result is turned rather than the large original: the filter is symmetric, so that the
+    /// pixels are the same but for rounding, and a photo is turned at no cost.
+    pub fn fit(&mut self, picture: &Picture<'_>, shape: &Shape, out: &mut [u8]) -> Result<(), ImageError> {
+        let wanted = Size { height: shape.height, width: shape.width };
+        let upright = Size { height: picture.height, width: picture.width }.turned(picture.orientation);
+        let visible = match shape.resize {
+            Resize::Fit => inside(upright, wanted),
+            Resize::Stretch | Resize::Crop => wanted,
+        };
+        let scaled = visible.turned(picture.orientation);
+        let straight = picture.orientation == Orientation::NoTransforms && picture.color == shape.color;
+        if straight && visible == wanted {
+            return self.resize(picture, scaled, shape.resize, out);
+        }
+        let mut buffer = std::mem::take(&mut self.scaled);
+        buffer.clear();
+        buffer.resize(scaled.height * scaled.width * picture.color.channels(), 0);
+        let result = self.resize(picture, scaled, shape.resize, &mut buffer);
+        if result.is_ok() {
+            let placed =
+                Placed { pixels: &buffer, size: scaled, color: picture.color, orientation: picture.orientation };
+            placed.draw(visible, shape, out);
+        }
+        self.scaled = buffer;
+        result
+    }
+
+    fn resize(&mut self, picture: &Picture<'_>, to: Size, how: Resize, out: &mut [u8]) -> Result<(), ImageError> {
+        let kind = match picture.color {
+            Color::Gray => PixelType::U8,
+            Color::Rgb => PixelType::U8x3,
+        };
+        let failed = |reason: String| ImageError::Damaged { format: "image", reason };
+        let source = ImageRef::new(picture.width as u32, picture.height as u32, picture.pixels, kind)
+            .map_err(|e| failed(e.to_string()))?;
+        let mut target =
+            Image::from_slice_u8(to.width as u32, to.height as u32, out, kind).map_err(|e| failed(e.to_string()))?;
+        let mut options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
+        if how == Resize::Crop {
+            options = options.fit_into_destination(None);
+        }
+        self.resizer.resize(&source, &mut target, &options).map_err(|e| failed(e.to_string()))
+    }
+}
+
+/// The largest size with the proportions of `picture` inside `wanted`.
+fn inside(picture: Size, wanted: Size) -> Size {
+    let scale = (wanted.height as f64 / picture.height as f64).min(wanted.width as f64 / picture.width as f64);
+    let side = |length: usize, limit: usize| ((length as f64 * scale).round() as usize).clamp(1, limit);
+    Size { height: side(picture.height, wanted.height), width: side(picture.width, wanted.width) }
+}
+
+/// The scaled picture, to be turned, centred on black and brought to the wanted colour.
+struct Placed<'a> {
+    pixels: &'a [u8],
+    size: Size,
+    color: Color,
+    orientation: Orientation,
+}
+
+impl Placed<'_> {
+    fn draw(&self, visible: Size, shape: &Shape, out: &mut [u8]) {
+        out.fill(0);
+        let (top, left) = ((shape.height - visible.height) / 2, (shape.width - visible.width) / 2);
+        let (from, to) = (self.color.channels(), shape.color.channels());
+        for y in 0..visible.height {
+            let start = ((top + y) * shape.width + left) * to;
+            let row = &mut out[start..start + visible.width * to];
+            for (x, pixel) in row.chunks_exact_mut(to).enumerate() {
+                let at = self.source_of(x, y) * from;
+                if from == to {
+                    pixel.copy_from_slice(&self.pixels[at..at + to]);
+                } else {
+                    pixel.fill(self.pixels[at]);
+                }
+            }
+        }
+    }
+
+    /// The stored pixel that is seen at column `x` and row `y` of the upright picture.
+    fn source_of(&self, x: usize, y: usize) -> usize {
+        let Size { height, width } = self.size;
+        let (column, row) = match self.orientation {
+            Orientation::NoTransforms => (x, y),
+            Orientation::FlipHorizontal => (width - 1 - x, y),
+            Orientation::Rotate180 => (width - 1 - x, height - 1 - y),
+            Orientation::FlipVertical => (x, height - 1 - y),
+            Orientation::Rotate90FlipH => (y, x),
+            Orientation::Rotate90 => (y, height - 1 - x),
+            Orientation::Rotate270FlipH => (width - 1 - y, height - 1 - x),
+            Orientation::Rotate270 => (width - 1 - y, x),
+        };
+        row * width + column
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proportions_are_kept_and_nothing_vanishes() {
+        let wanted = Size { height: 28, width: 28 };
+        assert_eq!(inside(Size { height: 480, width: 640 }, wanted), Size { height: 21, width: 28 });
+        assert_eq!(inside(Size { height: 14, width: 7 }, wanted), Size { height: 28, width: 14 });
+        assert_eq!(inside(Size { height: 16384, width: 1 }, wanted), Size { height: 28, width: 1 });
+        assert_eq!(inside(Size { height: 5, width: 5 }, Size { height: 8, width: 2 }), Size { height: 2, width: 2 });
+    }
+}

@@ -1,0 +1,106 @@
+//! What is allowed, checked on the header before anything is decoded.
+
+use std::path::Path;
+
+use crate::{ImageError, decode};
+
+/// How much one image may cost. Checked before decoding, so a small file that claims to be huge
+/// costs nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the encoded file.
+    pub max_bytes: u64,
+    /// Pixels per side.
+    pub max_side: u32,
+    /// Pixels in all.
+    pub max_pixels: u64,
+}
+
+impl Default for Limits {
+    /// 64 MiB, 16384 pixels per side, 64 Mpixel.
+    fn default() -> Self {
+        Self { max_bytes: 64 << 20, max_side: 16384, max_pixels: 64 << 20 }
+    }
+}
+
+impl Limits {
+    /// Checks the number of encoded bytes.
+    pub(crate) fn check_bytes(&self, bytes: usize) -> Result<(), ImageError> {
+        match bytes as u64 {
+            0 => Err(ImageError::Empty),
+            n if n > self.max_bytes => Err(ImageError::TooManyBytes { bytes: n, limit: self.max_bytes }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the size that a header claims.
+    pub(crate) fn check_size(&self, width: u32, height: u32) -> Result<(), ImageError> {
+        if width == 0 || height == 0 {
+            return Err(ImageError::NoPixels { width, height });
+        }
+        let pixels = u64::from(width) * u64::from(height);
+        if width.max(height) > self.max_side || pixels > self.max_pixels {
+            let (max_side, max_pixels) = (self.max_side, self.max_pixels);
+            return Err(ImageError::TooManyPixels { width, height, max_side, max_pixels });
+        }
+        Ok(())
+    }
+
+    /// Bytes that a decoder may allocate: four channels of 16 bits for every allowed pixel, and some
+    /// room for tables and rows.
+    pub(crate) fn max_alloc(&self) -> u64 {
+        self.max_pixels.saturating_mul(8).saturating_add(16 << 20)
+    }
+}
+
+/// What the header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Probe {
+    /// Columns, after orientation.
+    pub width: u32,
+    /// Rows, after orientation.
+    pub height: u32,
+    /// Channels, alpha included: 1 to 4. A palette counts as the colours that it stands for.
+    pub channels: u8,
+}
+
+/// Reads size and channels from the header and checks them against `limits`; nothing is decoded.
+pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ImageError> {
+    decode::probe(bytes, limits)
+}
+
+/// True where the extension is one of an image format that we read.
+pub fn looks_like_image(path: &Path) -> bool {
+    const EXTENSIONS: [&str; 15] =
+        ["png", "jpg", "jpeg", "jpe", "jfif", "gif", "bmp", "webp", "tif", "tiff", "pnm", "pbm", "pgm", "ppm", "pam"];
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    EXTENSIONS.iter().any(|e| extension.eq_ignore_ascii_case(e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_are_known_in_any_case() {
+        for name in ["a.png", "b/c.JPG", "d.Tiff", "e.webp"] {
+            assert!(looks_like_image(Path::new(name)), "{name}");
+        }
+        for name in ["png", "a.txt", "b", ".png", "c.png.gz"] {
+            assert!(!looks_like_image(Path::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_checked_at_the_edge() {
+        let limits = Limits { max_bytes: 10, max_side: 100, max_pixels: 5000 };
+        assert_eq!(limits.check_bytes(0), Err(ImageError::Empty));
+        assert_eq!(limits.check_bytes(10), Ok(()));
+        assert_eq!(limits.check_bytes(11).map_err(|e| e.code()), Err("too_large"));
+        assert_eq!(limits.check_size(100, 50), Ok(()));
+        assert_eq!(limits.check_size(101, 1).map_err(|e| e.code()), Err("too_large"));
+        assert_eq!(limits.check_size(100, 51).map_err(|e| e.code()), Err("too_large"));
+        assert_eq!(limits.check_size(0, 5).map_err(|e| e.code()), Err("no_pixels"));
+        assert_eq!(limits.check_size(u32::MAX, u32::MAX).map_err(|e| e.code()), Err("too_large"));
+    }
+}
