@@ -1,1 +1,30 @@
 //! One HDF5 dataset from any image collection, and minibatches from it.
+//!
+//! The file layout is schema 1. Root attributes: `dtkc_schema` = 1, `kind` = "images" or "sequences",
+//! `name`, `source`. Images: `/images` u8 `[n, h, w, c]`; sequences: `/values` f32 `[sum of lengths, dim]`
+//! and `/offsets` u64 `[n + 1]`; both with optional `/labels` i64 `[n]`, `/label_names` str `[classes]`
+//! and `/paths` str `[n]`. Any HDF5 tool reads it.
+//!
+//! - [`ImageWriter`] and [`SequenceWriter`] stream a file to the disk; it appears whole or not at all.
+//! - [`Dataset`] opens and checks a file and reads it by index or by range.
+//! - [`Batches`] yields shuffled minibatches, from memory or streamed.
+
+pub mod fetch;
+pub mod import;
+pub mod synth;
+
+mod dataset;
+mod error;
+mod h5;
+mod loader;
+mod sample;
+mod schema;
+mod shape;
+mod writer;
+
+pub use dataset::{Dataset, Kind, Storage};
+pub use error::DataError;
+pub use loader::{Batch, Batches, Epoch, LoadMode, LoadOptions};
+pub use sample::sample;
+pub use shape::ImageShape;
+pub use writer::{Compression, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};

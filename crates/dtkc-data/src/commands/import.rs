@@ -1,0 +1,140 @@
+//! `dtkc-data import`: whatever images a person has, as one dataset.
+
+use std::path::PathBuf;
+
+use dtkc_cli::{Usage, interrupt};
+use dtkc_data::Compression;
+use dtkc_data::import::arrays::layout::FlatShape;
+use dtkc_data::import::arrays::pair::Keys;
+use dtkc_data::import::{Format, ImportOptions, LabelsFrom, ReadOptions, Size, Wanted, import};
+use dtkc_image::{Color, Resize};
+
+use super::report;
+
+/// Flags of `import`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Folders, archives or data files; several are joined
+    #[arg(required = true, value_name = "SOURCE")]
+    sources: Vec<PathBuf>,
+    /// The dataset file to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    #[command(flatten)]
+    look: LookArgs,
+    /// Take the folder that an image lies in as its label
+    #[arg(long)]
+    labels_from_folders: bool,
+    /// What the sources are, where their content does not tell: folder, image, zip, tar, coil, idx, mat, hdf5,
+    /// npy, npz, ts, arabic, libsvm
+    #[arg(long)]
+    format: Option<Format>,
+    /// Name of the array of images in HDF5, MAT and .npz files; a name that several groups have joins them
+    #[arg(long, value_name = "NAME")]
+    images_key: Option<String>,
+    /// Name of the array of labels
+    #[arg(long, value_name = "NAME")]
+    labels_key: Option<String>,
+    /// Shape of flat images: HxW, HxWxC, or CxHxW for whole planes [default: a square]
+    #[arg(long)]
+    shape: Option<FlatShape>,
+    /// Name of the dataset [default: that of the first source]
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+/// Size and colour.
+#[derive(Debug, clap::Args)]
+pub struct LookArgs {
+    /// Size of every image, height x width [default: that of the images; where these differ the most common one,
+    /// or 64x64 if there is none or if it is over 256 pixels]
+    #[arg(long, value_name = "HxW")]
+    size: Option<Size>,
+    /// How images of another size are brought to it: fit (pad with black), stretch, or crop (cut the edges)
+    /// [default: fit]
+    #[arg(long)]
+    resize: Option<Resize>,
+    /// gray or rgb [default: rgb if any image has colour]
+    #[arg(long)]
+    color: Option<Color>,
+}
+
+impl LookArgs {
+    /// As the library wants it.
+    pub fn wanted(&self) -> Wanted {
+        Wanted { size: self.size, color: self.color, resize: self.resize }
+    }
+}
+
+/// What `import` and `fetch` have in common.
+#[derive(Debug, clap::Args)]
+pub struct CommonArgs {
+    /// At most so many items, the first ones
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+    /// Only these classes, by name or number
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    classes: Vec<String>,
+    /// Fail at the first image that cannot be imported instead of skipping it
+    #[arg(long)]
+    strict: bool,
+    /// Compress with gzip: 1 (fast) to 9 (small) [default: not at all; 4 if no level is given]
+    #[arg(long, alias = "gzip", value_name = "LEVEL", num_args = 0..=1, default_missing_value = "4",
+          value_parser = clap::value_parser!(u8).range(1..=9))]
+    compress: Option<u8>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// No progress and no summary
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl CommonArgs {
+    /// Fills in the flags that `import` and `fetch` share.
+    pub fn apply(&self, options: &mut ImportOptions) {
+        options.limit = self.limit;
+        options.classes.clone_from(&self.classes);
+        options.strict = self.strict;
+        options.compression = self.compress.map_or(Compression::None, Compression::Gzip);
+        options.quiet = self.quiet;
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dtkc-data import photos/ --out photos.h5
+  dtkc-data import photos/ --size 96x96 --resize crop --labels-from-folders --out photos.h5
+  dtkc-data import images.zip --color gray --out images.h5
+  dtkc-data import train-images-idx3-ubyte.gz t10k-images-idx3-ubyte.gz --out mnist.h5
+  dtkc-data import train_32x32.mat test_32x32.mat --out svhn.h5
+  dtkc-data import usps.h5 --out usps-dtkc.h5
+  dtkc-data import faces.h5 --images-key pixels --labels-key person --shape 32x32 --out faces-dtkc.h5
+  dtkc-data import CharacterTrajectories.ts.gz --classes a,b,c,d,e,g,h,l,m,n --out letters.h5
+
+Labels are found by themselves beside IDX and .npy files, in MAT, HDF5, .npz, .ts and LIBSVM files, and in
+COIL's file names. A bad image is skipped and listed in FILE.skipped.csv. Nothing is written unless all
+went well.";
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    interrupt::install();
+    if args.labels_from_folders && args.format == Some(Format::Coil) {
+        return Err(Usage("--labels-from-folders and --format coil contradict each other".into()).into());
+    }
+    let mut options = ImportOptions::new(&args.out);
+    args.common.apply(&mut options);
+    options.name = args.name;
+    options.format = args.format;
+    options.wanted = args.look.wanted();
+    options.read = ReadOptions {
+        labels: if args.labels_from_folders { LabelsFrom::Folders } else { LabelsFrom::Detect },
+        keys: Keys { images: args.images_key, labels: args.labels_key },
+        shape: args.shape,
+    };
+    let summary = import(&args.sources, &options).map_err(report::failed)?;
+    report::done(&summary, args.common.json, args.common.quiet)
+}

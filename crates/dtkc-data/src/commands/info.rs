@@ -1,0 +1,209 @@
+//! `dtkc-data info`: what a dataset holds and how it is stored.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use dtkc_cli::{Progress, human};
+use dtkc_data::{Dataset, ImageShape, Kind, Storage};
+use serde::Serialize;
+
+use super::scan::{self, ValueRange};
+
+/// Flags of `info`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The dataset file
+    file: PathBuf,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+    /// Do not read the values: no value range, no fingerprint
+    #[arg(long)]
+    quick: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dtkc-data info mnist.h5
+  dtkc-data info mnist.h5 --json | jq '.classes[] | {name, count}'";
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let dataset = Dataset::open(&args.file)?;
+    let report = Report::of(&dataset, args.quick)?;
+    let mut text = if args.json { serde_json::to_string_pretty(&report)? } else { report.to_text() };
+    if args.json {
+        text.push('\n');
+    }
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    path: PathBuf,
+    kind: Kind,
+    name: String,
+    source: String,
+    count: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<ImageShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sequence: Option<SequenceShape>,
+    storage: Storage,
+    has_paths: bool,
+    /// `null` where the set has no labels.
+    classes: Option<Vec<Class>>,
+    /// `null` with `--quick`.
+    values: Option<ValueRange>,
+    /// `null` with `--quick`.
+    fingerprint: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct SequenceShape {
+    dim: usize,
+    shortest: usize,
+    longest: usize,
+    steps: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Class {
+    label: i64,
+    name: Option<String>,
+    count: usize,
+}
+
+impl Report {
+    fn of(dataset: &Dataset, quick: bool) -> anyhow::Result<Self> {
+        let (mut values, mut fingerprint) = (None, None);
+        if !quick {
+            let progress = Progress::new("reading", dataset.kind().name(), Some(dataset.len() as u64));
+            values = Some(scan::value_range(dataset, &progress)?);
+            progress.finish();
+            fingerprint = Some(dataset.fingerprint()?);
+        }
+        let sequence = dataset.sequence_lengths().zip(dataset.sequence_dim()).map(|(lengths, dim)| SequenceShape {
+            dim,
+            shortest: lengths.iter().copied().min().unwrap_or(0),
+            longest: lengths.iter().copied().max().unwrap_or(0),
+            steps: lengths.iter().sum(),
+        });
+        Ok(Self {
+            path: dataset.path().to_owned(),
+            kind: dataset.kind(),
+            name: dataset.name().to_owned(),
+            source: dataset.source().to_owned(),
+            count: dataset.len(),
+            image: dataset.image_shape(),
+            sequence,
+            storage: dataset.storage().clone(),
+            has_paths: dataset.has_paths(),
+            classes: classes(dataset)?,
+            values,
+            fingerprint,
+        })
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = format!("{}: {}\n", self.path.display(), self.headline());
+        let mut line = |key: &str, value: String| {
+            let _ = writeln!(text, "  {key:<12} {value}");
+        };
+        line("name", self.name.clone());
+        line("source", if self.source.is_empty() { "not said".into() } else { self.source.clone() });
+        line("values", format!("{} {:?}{}", self.storage.dtype, self.storage.shape, self.range()));
+        line("stored", self.storage_text());
+        line("file", human::bytes(self.storage.file_bytes));
+        line("paths", if self.has_paths { "yes" } else { "no" }.into());
+        if let Some(fingerprint) = &self.fingerprint {
+            line("fingerprint", fingerprint.clone());
+        }
+        match &self.classes {
+            Some(classes) => {
+                line("classes", classes.len().to_string());
+                text.push_str(&self.class_table(classes));
+            }
+            None => line("labels", "none".into()),
+        }
+        text
+    }
+
+    fn headline(&self) -> String {
+        let count = human::count(self.count as u64);
+        match (&self.image, &self.sequence) {
+            (Some(shape), _) => {
+                let color = if shape.channels == 1 { "gray" } else { "RGB" };
+                format!("{count} {color} images of {}x{} pixels", shape.height, shape.width)
+            }
+            (_, Some(s)) => {
+                format!("{count} sequences of {} values, {} to {} steps long", s.dim, s.shortest, s.longest)
+            }
+            _ => format!("{count} {}", self.kind),
+        }
+    }
+
+    fn range(&self) -> String {
+        match &self.values {
+            Some(v) => format!(", {} to {}, mean {:.4}, deviation {:.4}", v.min, v.max, v.mean, v.deviation),
+            None => String::new(),
+        }
+    }
+
+    fn storage_text(&self) -> String {
+        let storage = &self.storage;
+        let chunks = match &storage.chunk {
+            Some(chunk) => {
+                let share = storage.value_bytes as f64 / storage.shape[0].max(1) as f64;
+                let bytes = human::bytes((share * chunk[0] as f64) as u64);
+                let unit = if self.kind == Kind::Images { "images" } else { "steps" };
+                format!("chunks of {} {unit} ({bytes})", human::count(chunk[0] as u64))
+            }
+            None => "in one piece".into(),
+        };
+        if storage.filters.is_empty() {
+            return format!("{chunks}, not compressed");
+        }
+        let share = 100.0 * storage.stored_bytes as f64 / storage.value_bytes.max(1) as f64;
+        format!("{chunks}, {}: {share:.0} % of {}", storage.filters.join(" + "), human::bytes(storage.value_bytes))
+    }
+
+    fn class_table(&self, classes: &[Class]) -> String {
+        const BAR: usize = 30;
+        let width = classes.iter().map(|c| c.title().chars().count()).max().unwrap_or(0).min(40);
+        let most = classes.iter().map(|c| c.count).max().unwrap_or(1).max(1);
+        let mut table = String::new();
+        for class in classes {
+            let share = 100.0 * class.count as f64 / self.count as f64;
+            let bar = "#".repeat((class.count * BAR).div_ceil(most));
+            let (title, count) = (class.title(), human::count(class.count as u64));
+            let _ = writeln!(table, "    {title:<width$} {count:>9} {share:>5.1} % {bar}");
+        }
+        table
+    }
+}
+
+impl Class {
+    fn title(&self) -> String {
+        match &self.name {
+            Some(name) if *name != self.label.to_string() => format!("{} {name}", self.label),
+            _ => self.label.to_string(),
+        }
+    }
+}
+
+/// Classes by label; a named class without items is listed, too.
+fn classes(dataset: &Dataset) -> anyhow::Result<Option<Vec<Class>>> {
+    let Some(labels) = dataset.labels()? else { return Ok(None) };
+    let names = dataset.label_names()?.unwrap_or_default();
+    let mut counts: BTreeMap<i64, usize> = (0..names.len() as i64).map(|label| (label, 0)).collect();
+    for label in labels {
+        *counts.entry(label).or_default() += 1;
+    }
+    let class = |(label, count)| Class { label, name: names.get(label as usize).cloned(), count };
+    Ok(Some(counts.into_iter().map(class).collect()))
+}

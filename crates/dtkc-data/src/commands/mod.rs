@@ -1,0 +1,62 @@
+//! One file per subcommand.
+
+mod copy;
+mod fetch;
+mod import;
+mod info;
+mod merge;
+mod preview;
+mod report;
+mod scan;
+mod subset;
+mod synth;
+
+use clap::{Parser, Subcommand};
+
+/// Turn images into one HDF5 dataset, look at it, cut it and join it.
+#[derive(Debug, Parser)]
+#[command(name = "dtkc-data", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Program {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dtkc-data synth --kind glyphs --count 6000 --out glyphs.h5
+  dtkc-data import photos/ --size 64x64 --color rgb --out photos.h5
+  dtkc-data info photos.h5
+  dtkc-data preview photos.h5 --out photos.png";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Import images or sequences from folders, archives and data files
+    Import(import::Args),
+    /// Download and import a well-known dataset
+    Fetch(fetch::Args),
+    /// Generate a labelled dataset, no download needed
+    Synth(synth::Args),
+    /// Describe a dataset: shapes, storage, classes, value range
+    Info(info::Args),
+    /// Draw a contact sheet, by class where labelled
+    Preview(preview::Args),
+    /// Copy a part of a dataset: by count, class, range or random sample
+    Subset(subset::Args),
+    /// Join datasets of the same shape into one
+    Merge(merge::Args),
+}
+
+impl Program {
+    /// Runs the chosen subcommand.
+    pub fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Import(args) => import::run(args),
+            Command::Fetch(args) => fetch::run(args),
+            Command::Synth(args) => synth::run(args),
+            Command::Info(args) => info::run(args),
+            Command::Preview(args) => preview::run(args),
+            Command::Subset(args) => subset::run(args),
+            Command::Merge(args) => merge::run(args),
+        }
+    }
+}

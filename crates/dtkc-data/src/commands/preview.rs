@@ -1,0 +1,96 @@
+//! `dtkc-data preview`: a contact sheet.
+
+mod canvas;
+mod font;
+mod sheet;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use dtkc_cli::{Usage, human};
+use dtkc_data::{Dataset, sample};
+use image::ImageEncoder;
+use image::codecs::png::PngEncoder;
+
+use super::copy::find_classes;
+use sheet::{Row, Sheet};
+
+/// Flags of `preview`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The dataset file
+    file: PathBuf,
+    /// The PNG file to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Images per row
+    #[arg(long, default_value_t = 16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    columns: u16,
+    /// Rows at most: classes where labelled [default: 10, or up to 40 classes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=400))]
+    rows: Option<u16>,
+    /// Only these classes, by name or number
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    classes: Vec<String>,
+    /// Seed of the choice of images
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+const EXAMPLES: &str = "\
+Images are drawn at random; the same seed gives the same sheet.
+
+Examples:
+  dtkc-data preview mnist.h5 --out mnist.png
+  dtkc-data preview photos.h5 --columns 24 --rows 12 --seed 7 --out photos.png";
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    let dataset = Dataset::open(&args.file)?;
+    let shape = dataset.require_images()?;
+    let color = shape.color().context("only gray and RGB images can be drawn")?;
+    let (rows, more) = match dataset.labels()? {
+        Some(labels) => by_class(&args, &dataset, &labels)?,
+        None if args.classes.is_empty() => (at_random(&args, &dataset), 0),
+        None => return Err(Usage(format!("{} has no labels to choose by", args.file.display())).into()),
+    };
+    let mut title = format!("{}: {} images of {shape}", dataset.name(), human::count(dataset.len() as u64));
+    if more > 0 {
+        title += &format!(", {} of {} classes", rows.len(), rows.len() + more);
+    }
+    let sheet =
+        Sheet { title, rows, columns: usize::from(args.columns), height: shape.height, width: shape.width, color };
+    let canvas = sheet.draw(&dataset)?;
+    let mut png = Vec::new();
+    let size = (canvas.width() as u32, canvas.height() as u32);
+    PngEncoder::new(&mut png).write_image(canvas.pixels(), size.0, size.1, image::ExtendedColorType::Rgb8)?;
+    dtkc_files::write(&args.out, &png)?;
+    println!("wrote {}: {}x{} pixels", args.out.display(), size.0, size.1);
+    Ok(())
+}
+
+/// One row per class with some of its images, and the number of classes that found no room.
+fn by_class(args: &Args, dataset: &Dataset, labels: &[i64]) -> anyhow::Result<(Vec<Row>, usize)> {
+    let names = dataset.label_names()?.unwrap_or_default();
+    let mut classes = if args.classes.is_empty() { labels.to_vec() } else { find_classes(dataset, &args.classes)? };
+    classes.sort_unstable();
+    classes.dedup();
+    let most = usize::from(args.rows.unwrap_or(40));
+    let more = classes.len().saturating_sub(most);
+    classes.truncate(most);
+    let rows = classes.into_iter().map(|class| {
+        let members: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] == class).collect();
+        let name = names.get(class as usize).cloned().unwrap_or_else(|| class.to_string());
+        let count = human::count(members.len() as u64);
+        Row { name, count, indices: sample(&members, usize::from(args.columns), args.seed) }
+    });
+    Ok((rows.collect(), more))
+}
+
+fn at_random(args: &Args, dataset: &Dataset) -> Vec<Row> {
+    let columns = usize::from(args.columns);
+    let all: Vec<usize> = (0..dataset.len()).collect();
+    let chosen = sample(&all, columns * usize::from(args.rows.unwrap_or(10)), args.seed);
+    chosen.chunks(columns).map(|row| Row { indices: row.to_vec(), ..Row::default() }).collect()
+}

@@ -1,0 +1,131 @@
+//! The contact sheet: a title, and rows of images with their class on the left.
+
+use dtkc_data::{DataError, Dataset};
+use dtkc_image::{Color, Limits, Preparer, Resize, Shape};
+
+use super::canvas::{Canvas, Rgb};
+use super::font;
+
+const PAPER: Rgb = [250, 250, 249];
+const INK: Rgb = [32, 33, 36];
+const PALE: Rgb = [128, 131, 137];
+const MARGIN: usize = 16;
+const GAP: usize = 3;
+const DOT: usize = 2;
+/// Images are brought to about this size: small ones enlarged without smoothing, large ones reduced.
+const SMALLEST: usize = 48;
+const LARGEST: usize = 128;
+/// Characters of a class name that find room.
+const NAME: usize = 16;
+
+/// One row of the sheet.
+#[derive(Debug, Default)]
+pub struct Row {
+    /// The class; empty where the set has no labels.
+    pub name: String,
+    /// Images of the class, as text.
+    pub count: String,
+    /// The images to draw.
+    pub indices: Vec<usize>,
+}
+
+/// All that is drawn.
+#[derive(Debug)]
+pub struct Sheet {
+    pub title: String,
+    pub rows: Vec<Row>,
+    pub columns: usize,
+    pub height: usize,
+    pub width: usize,
+    pub color: Color,
+}
+
+impl Sheet {
+    /// Reads the images and draws the sheet.
+    pub fn draw(&self, dataset: &Dataset) -> Result<Canvas, DataError> {
+        let cell = self.cell();
+        let line = font::HEIGHT * DOT;
+        // A class row holds two lines of text, even where the images are lower.
+        let labelled = self.rows.iter().any(|row| !row.name.is_empty());
+        let pitch = GAP + if labelled { cell.height.max(2 * line + 8) } else { cell.height };
+        let left = MARGIN + if labelled { self.names_width() + 12 } else { 0 };
+        let top = MARGIN + line + 14;
+        let title = font::width(&self.title) * DOT;
+        let width = MARGIN + (left + self.columns * (cell.width + GAP) - GAP).max(MARGIN + title);
+        let mut canvas = Canvas::new(width, top + self.rows.len() * pitch - GAP + MARGIN, PAPER);
+        canvas.text(MARGIN, MARGIN, DOT, INK, &self.title);
+        for (number, row) in self.rows.iter().enumerate() {
+            let y = top + number * pitch;
+            if labelled {
+                let text_y = y + (pitch - GAP - (2 * line + 6)) / 2;
+                canvas.text(MARGIN, text_y, DOT, INK, &font::shorten(&row.name, NAME));
+                canvas.text(MARGIN, text_y + line + 6, DOT, PALE, &row.count);
+            }
+            let pixels = dataset.read(&row.indices)?;
+            for (column, image) in pixels.chunks_exact(self.height * self.width * self.color.channels()).enumerate() {
+                let picture = self.picture(image, cell);
+                let offset = (pitch - GAP - cell.height) / 2;
+                canvas.paste(left + column * (cell.width + GAP), y + offset, cell.width, &picture);
+            }
+        }
+        Ok(canvas)
+    }
+
+    fn names_width(&self) -> usize {
+        let names = self.rows.iter().map(|row| font::width(&font::shorten(&row.name, NAME)));
+        let counts = self.rows.iter().map(|row| font::width(&row.count));
+        names.chain(counts).max().unwrap_or(0) * DOT
+    }
+
+    fn cell(&self) -> Cell {
+        let longest = self.height.max(self.width);
+        if longest > LARGEST {
+            let side = |n: usize| (n * LARGEST).div_ceil(longest);
+            return Cell { height: side(self.height), width: side(self.width), factor: None };
+        }
+        let factor = SMALLEST.div_ceil(longest).max(1);
+        Cell { height: self.height * factor, width: self.width * factor, factor: Some(factor) }
+    }
+
+    /// One image as RGB pixels of the cell's size.
+    fn picture(&self, image: &[u8], cell: Cell) -> Vec<u8> {
+        match cell.factor {
+            Some(factor) => self.enlarged(image, factor),
+            None => self.reduced(image, cell),
+        }
+    }
+
+    /// Every pixel as a square: people want to see what the network sees.
+    fn enlarged(&self, image: &[u8], factor: usize) -> Vec<u8> {
+        let channels = self.color.channels();
+        let mut out = Vec::with_capacity(self.height * self.width * factor * factor * 3);
+        for row in image.chunks_exact(self.width * channels) {
+            let start = out.len();
+            for pixel in row.chunks_exact(channels) {
+                let rgb = [pixel[0], pixel[channels / 2], pixel[channels - 1]];
+                out.extend_from_slice(&rgb.repeat(factor));
+            }
+            for _ in 1..factor {
+                out.extend_from_within(start..start + self.width * factor * 3);
+            }
+        }
+        out
+    }
+
+    fn reduced(&self, image: &[u8], cell: Cell) -> Vec<u8> {
+        let shape = Shape { height: cell.height, width: cell.width, color: Color::Rgb, resize: Resize::Stretch };
+        let limits = Limits { max_side: u32::MAX, max_pixels: u64::MAX, ..Limits::default() };
+        let mut out = vec![0; shape.bytes()];
+        // The sizes are right by construction; a failure would leave the cell black.
+        let _ = Preparer::new(shape, limits).resize_pixels(image, self.height, self.width, self.color, &mut out);
+        out
+    }
+}
+
+/// The drawn size of an image; `factor` where it is a whole enlargement.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    height: usize,
+    width: usize,
+    factor: Option<usize>,
+}

@@ -1,0 +1,68 @@
+//! `dtkc-data synth`: a labelled dataset without a download.
+
+use std::path::PathBuf;
+
+use dtkc_cli::interrupt;
+use dtkc_data::Compression;
+use dtkc_data::import::Size;
+use dtkc_data::synth::{SynthKind, SynthOptions, generate};
+
+use super::report;
+
+/// Flags of `synth`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The dataset file to write
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// What to generate: glyphs (ten hand-drawn-looking stroke figures)
+    #[arg(long, default_value = "glyphs")]
+    kind: SynthKind,
+    /// How many images; every ten hold each class once
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// Another seed gives another set; the same seed always gives the same one
+    #[arg(long, default_value = "0")]
+    seed: u64,
+    /// Size of the images, height x width
+    #[arg(long, value_name = "HxW", default_value = "28x28")]
+    size: Size,
+    /// Name of the dataset
+    #[arg(long, default_value = "glyphs")]
+    name: String,
+    /// Compress with gzip: 1 (fast) to 9 (small) [default: not at all; 4 if no level is given]
+    #[arg(long, alias = "gzip", value_name = "LEVEL", num_args = 0..=1, default_missing_value = "4",
+          value_parser = clap::value_parser!(u8).range(1..=9))]
+    compress: Option<u8>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+    /// No progress and no summary
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dtkc-data synth --kind glyphs --count 6000 --out glyphs.h5
+  dtkc-data synth --count 60000 --seed 7 --size 32x32 --out glyphs32.h5
+
+A larger set begins with the smaller one of the same seed and size.";
+
+/// Runs the command.
+pub fn run(args: Args) -> anyhow::Result<()> {
+    interrupt::install();
+    let options = SynthOptions {
+        out: args.out,
+        kind: args.kind,
+        count: args.count,
+        seed: args.seed,
+        size: args.size,
+        name: args.name,
+        compression: args.compress.map_or(Compression::None, Compression::Gzip),
+        quiet: args.quiet,
+    };
+    let summary = generate(&options).map_err(report::failed)?;
+    report::done(&summary, args.json, args.quiet)
+}

@@ -1,0 +1,45 @@
+//! A name for the content, whatever the chunking and compression.
+
+use sha2::{Digest, Sha256};
+
+use super::{Dataset, Values};
+use crate::{DataError, h5};
+
+/// Bytes that are read at once.
+const BLOCK_BYTES: usize = 4 << 20;
+
+/// SHA-256 over a description of the shape, the values in order, and the labels.
+pub fn of(dataset: &Dataset) -> Result<String, DataError> {
+    let mut hash = Sha256::new();
+    match &dataset.values {
+        Values::Images { shape, rows } => {
+            hash.update(format!("dtkc images {} {shape}\n", rows.len()));
+            let step = rows.rows_for(BLOCK_BYTES);
+            let mut buffer = vec![0; step.min(rows.len()) * rows.row_bytes()];
+            for start in (0..rows.len()).step_by(step) {
+                let end = rows.len().min(start + step);
+                let part = &mut buffer[..(end - start) * rows.row_bytes()];
+                rows.read(start..end, part).map_err(|e| h5::read_failed(&dataset.path, &e))?;
+                hash.update(&*part);
+            }
+        }
+        Values::Sequences { dim, offsets, .. } => {
+            hash.update(format!("dtkc sequences {} {dim}\n", dataset.len()));
+            for &offset in offsets {
+                hash.update((offset as u64).to_le_bytes());
+            }
+            for index in 0..dataset.len() {
+                for value in dataset.read_sequence(index)? {
+                    hash.update(value.to_le_bytes());
+                }
+            }
+        }
+    }
+    if let Some(labels) = dataset.labels()? {
+        hash.update(b"labels\n");
+        for label in labels {
+            hash.update(label.to_le_bytes());
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

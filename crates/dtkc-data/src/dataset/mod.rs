@@ -1,0 +1,243 @@
+//! Reading datasets.
+
+mod fingerprint;
+mod kind;
+mod open;
+mod rows;
+mod storage;
+mod text;
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+pub use kind::Kind;
+pub use storage::Storage;
+
+use crate::{DataError, ImageShape, h5};
+use rows::Rows;
+
+/// An open dataset file, checked against schema 1.
+#[derive(Debug)]
+pub struct Dataset {
+    path: PathBuf,
+    name: String,
+    source: String,
+    values: Values,
+    labels: Option<hdf5::Dataset>,
+    label_names: Option<Vec<String>>,
+    paths: Option<hdf5::Dataset>,
+    storage: Storage,
+}
+
+/// The content proper.
+#[derive(Debug)]
+enum Values {
+    Images { shape: ImageShape, rows: Rows },
+    Sequences { dim: usize, offsets: Vec<usize>, values: hdf5::Dataset },
+}
+
+impl Dataset {
+    /// Opens a file and checks that it follows schema 1. Nothing large is read.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
+        open::open(path.as_ref())
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Images or sequences.
+    pub fn kind(&self) -> Kind {
+        match self.values {
+            Values::Images { .. } => Kind::Images,
+            Values::Sequences { .. } => Kind::Sequences,
+        }
+    }
+
+    /// The set's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where the set came from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// Images or sequences in the set; at least one.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::Images { rows, .. } => rows.len(),
+            Values::Sequences { offsets, .. } => offsets.len() - 1,
+        }
+    }
+
+    /// Never true: an empty set is not opened.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The size of every image; `None` for sequences.
+    pub fn image_shape(&self) -> Option<ImageShape> {
+        match self.values {
+            Values::Images { shape, .. } => Some(shape),
+            Values::Sequences { .. } => None,
+        }
+    }
+
+    /// Values per time step; `None` for images.
+    pub fn sequence_dim(&self) -> Option<usize> {
+        match self.values {
+            Values::Images { .. } => None,
+            Values::Sequences { dim, .. } => Some(dim),
+        }
+    }
+
+    /// Time steps of every sequence; `None` for images.
+    pub fn sequence_lengths(&self) -> Option<Vec<usize>> {
+        match &self.values {
+            Values::Images { .. } => None,
+            Values::Sequences { offsets, .. } => Some(offsets.windows(2).map(|w| w[1] - w[0]).collect()),
+        }
+    }
+
+    /// How the file stores its values.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// True where the set has labels.
+    pub fn has_labels(&self) -> bool {
+        self.labels.is_some()
+    }
+
+    /// True where the set has paths.
+    pub fn has_paths(&self) -> bool {
+        self.paths.is_some()
+    }
+
+    /// The label of every item, where the set has labels.
+    pub fn labels(&self) -> Result<Option<Vec<i64>>, DataError> {
+        let Some(dataset) = &self.labels else { return Ok(None) };
+        let labels = dataset.read_raw::<i64>().map_err(|e| h5::read_failed(&self.path, &e))?;
+        if let Some(names) = &self.label_names
+            && let Some(bad) = labels.iter().find(|&&l| l < 0 || l as usize >= names.len())
+        {
+            return Err(self.layout(format!("label {bad} has no name, there are {} label names", names.len())));
+        }
+        Ok(Some(labels))
+    }
+
+    /// The class names by label, where the set has them.
+    pub fn label_names(&self) -> Result<Option<Vec<String>>, DataError> {
+        Ok(self.label_names.clone())
+    }
+
+    /// The paths that the items of a range had, where the set has paths.
+    pub fn paths(&self, range: Range<usize>) -> Result<Option<Vec<String>>, DataError> {
+        self.check_range(&range)?;
+        match &self.paths {
+            Some(dataset) => text::read(&self.path, dataset, range).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The images at `indices`, in that order; an index may occur more than once.
+    pub fn read(&self, indices: &[usize]) -> Result<Vec<u8>, DataError> {
+        let rows = self.rows()?;
+        if let Some(&index) = indices.iter().find(|&&i| i >= self.len()) {
+            return Err(self.out_of_range(index));
+        }
+        let mut out = vec![0; indices.len() * rows.row_bytes()];
+        rows.gather(indices, &mut out).map_err(|e| h5::read_failed(&self.path, &e))?;
+        Ok(out)
+    }
+
+    /// The images of a range.
+    pub fn read_range(&self, range: Range<usize>) -> Result<Vec<u8>, DataError> {
+        let bytes = range.len() * self.rows()?.row_bytes();
+        self.check_range(&range)?;
+        let mut out = vec![0; bytes];
+        self.read_range_into(range, &mut out)?;
+        Ok(out)
+    }
+
+    /// The images of a range, into a buffer of exactly their size.
+    pub fn read_range_into(&self, range: Range<usize>, out: &mut [u8]) -> Result<(), DataError> {
+        let rows = self.rows()?;
+        self.check_range(&range)?;
+        let expected = range.len() * rows.row_bytes();
+        if out.len() != expected {
+            return Err(DataError::Invalid(format!("the buffer has {} bytes instead of {expected}", out.len())));
+        }
+        rows.read(range, out).map_err(|e| h5::read_failed(&self.path, &e))
+    }
+
+    /// The values of one sequence: time steps of [`Dataset::sequence_dim`] values, one after the other.
+    pub fn read_sequence(&self, index: usize) -> Result<Vec<f32>, DataError> {
+        let Values::Sequences { offsets, values, .. } = &self.values else {
+            return Err(self.wrong_kind(Kind::Sequences));
+        };
+        if index >= self.len() {
+            return Err(self.out_of_range(index));
+        }
+        let steps = values.read_slice::<f32, _, ndarray::Ix2>((offsets[index]..offsets[index + 1], ..));
+        steps.map(|s| s.into_raw_vec_and_offset().0).map_err(|e| h5::read_failed(&self.path, &e))
+    }
+
+    /// SHA-256 over kind, shape, values and labels, in hex: the same for the same content, whatever the
+    /// chunking and compression.
+    pub fn fingerprint(&self) -> Result<String, DataError> {
+        fingerprint::of(self)
+    }
+
+    /// Images that the file stores together: reading them together costs one read.
+    pub(crate) fn chunk_rows(&self) -> Result<usize, DataError> {
+        Ok(self.rows()?.chunk_rows())
+    }
+
+    /// The size of every image, or an error that says that images are needed.
+    pub fn require_images(&self) -> Result<ImageShape, DataError> {
+        self.image_shape().ok_or_else(|| self.wrong_kind(Kind::Images))
+    }
+
+    /// All images. The caller has decided that they fit.
+    pub(crate) fn read_all(&self) -> Result<Vec<u8>, DataError> {
+        const BLOCK_BYTES: usize = 4 << 20;
+        let rows = self.rows()?;
+        let step = rows.rows_for(BLOCK_BYTES);
+        let mut all = vec![0; rows.len() * rows.row_bytes()];
+        for (block, out) in all.chunks_mut(step * rows.row_bytes()).enumerate() {
+            let start = block * step;
+            self.read_range_into(start..rows.len().min(start + step), out)?;
+        }
+        Ok(all)
+    }
+
+    fn rows(&self) -> Result<&Rows, DataError> {
+        match &self.values {
+            Values::Images { rows, .. } => Ok(rows),
+            Values::Sequences { .. } => Err(self.wrong_kind(Kind::Images)),
+        }
+    }
+
+    fn check_range(&self, range: &Range<usize>) -> Result<(), DataError> {
+        if range.start > range.end {
+            return Err(DataError::Invalid(format!("the range {}..{} runs backwards", range.start, range.end)));
+        }
+        if range.end > self.len() { Err(self.out_of_range(range.end - 1)) } else { Ok(()) }
+    }
+
+    fn out_of_range(&self, index: usize) -> DataError {
+        DataError::OutOfRange { path: self.path.clone(), index, len: self.len() }
+    }
+
+    fn wrong_kind(&self, wanted: Kind) -> DataError {
+        DataError::WrongKind { path: self.path.clone(), found: self.kind().name(), wanted: wanted.name() }
+    }
+
+    fn layout(&self, reason: String) -> DataError {
+        DataError::Layout { path: self.path.clone(), reason }
+    }
+}

@@ -1,0 +1,1 @@
+//! Downloads of the known sets, with resume and checks.

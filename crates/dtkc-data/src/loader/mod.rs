@@ -1,0 +1,255 @@
+//! Shuffled minibatches, from memory or streamed.
+
+mod options;
+mod order;
+mod stream;
+
+use std::path::Path;
+use std::sync::Arc;
+
+pub use options::{LoadMode, LoadOptions};
+use order::Plan;
+pub(crate) use order::places;
+use stream::{Position, Stream, StreamSpec, Window};
+
+use crate::{DataError, Dataset, ImageShape};
+
+/// Some images and where they are in the set.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// The images' places in the set.
+    pub indices: Vec<usize>,
+    /// Their pixels, in the order of `indices`: n * height * width * channels bytes.
+    pub images: Vec<u8>,
+}
+
+/// A source of shuffled minibatches over one dataset.
+///
+/// A set that fits the memory budget is held in memory and every epoch is a shuffle of all images. A larger
+/// one is streamed: chunks are shuffled and dealt into windows, images are shuffled inside each window, and
+/// one thread reads the next window (of the next epoch, too) while this one is used. Either way every image
+/// comes exactly once per epoch, and the order is a pure function of seed and epoch; where one window
+/// covers the set it is the same order in both modes.
+#[derive(Debug)]
+pub struct Batches {
+    options: LoadOptions,
+    dataset: Arc<Dataset>,
+    shape: ImageShape,
+    plan: Plan,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Memory(Window),
+    Stream {
+        /// The window in use.
+        window: Window,
+        /// The reader, and the window that it hands out next.
+        reader: Option<(Stream, Position)>,
+    },
+}
+
+impl Batches {
+    /// Opens the dataset and, where it fits the budget, reads it into memory.
+    pub fn new(path: impl AsRef<Path>, options: LoadOptions) -> Result<Self, DataError> {
+        Self::over(Dataset::open(path)?, options)
+    }
+
+    /// The same over a dataset that is already open.
+    pub fn over(dataset: Dataset, options: LoadOptions) -> Result<Self, DataError> {
+        options.check()?;
+        let chunk_rows = dataset.chunk_rows()?;
+        let shape = dataset.require_images()?;
+        let len = dataset.len();
+        let (plan, source) = if options.fits_memory((len * shape.bytes()) as u64) {
+            let window = Window { rows: (0..len).collect(), places: Vec::new(), pixels: dataset.read_all()? };
+            (Plan::whole(len), Source::Memory(window))
+        } else {
+            let window_chunks = options.window_chunks((chunk_rows * shape.bytes()) as u64);
+            let source = Source::Stream { window: Window::default(), reader: None };
+            (Plan { len, chunk_rows, window_chunks }, source)
+        };
+        Ok(Self { options, dataset: Arc::new(dataset), shape, plan, source })
+    }
+
+    /// The dataset underneath.
+    pub fn dataset(&self) -> &Dataset {
+        &self.dataset
+    }
+
+    /// Images in the set.
+    pub fn len(&self) -> usize {
+        self.plan.len
+    }
+
+    /// Never true: an empty set is not opened.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The size of every image.
+    pub fn image_shape(&self) -> ImageShape {
+        self.shape
+    }
+
+    /// Images per batch.
+    pub fn batch_size(&self) -> usize {
+        self.options.batch
+    }
+
+    /// Batches of one epoch, the last and perhaps partial one included.
+    pub fn batches_per_epoch(&self) -> usize {
+        self.len().div_ceil(self.options.batch)
+    }
+
+    /// True where the whole set is held in memory.
+    pub fn in_memory(&self) -> bool {
+        matches!(self.source, Source::Memory(_))
+    }
+
+    /// The batches of one epoch.
+    pub fn epoch(&mut self, epoch: u64) -> Epoch<'_> {
+        self.epoch_from(epoch, 0)
+    }
+
+    /// The batches of one epoch from batch number `first` on, the same ones that [`Batches::epoch`] would
+    /// give after skipping: for a run that is resumed in mid-epoch.
+    pub fn epoch_from(&mut self, epoch: u64, first: usize) -> Epoch<'_> {
+        let skipped = first.saturating_mul(self.options.batch).min(self.len());
+        let left = self.len() - skipped;
+        Epoch { batches: self, epoch, skip: Some(skipped), at: 0, left }
+    }
+
+    /// Makes ready to hand out images of `epoch` after `skip` images; returns the place in the window.
+    fn begin(&mut self, epoch: u64, mut skip: usize) -> Result<usize, DataError> {
+        let seed = self.options.seed;
+        match &mut self.source {
+            Source::Memory(window) => {
+                window.places = places(self.plan.len, seed, epoch, 0);
+                Ok(skip)
+            }
+            Source::Stream { window, reader } => {
+                let mut start = Position { epoch, window: 0 };
+                for chunks in self.plan.windows(seed, epoch) {
+                    let rows = self.plan.window_rows(&chunks);
+                    if skip < rows {
+                        break;
+                    }
+                    skip -= rows;
+                    start.window += 1;
+                }
+                // The reader is one window ahead. If that is the one we want, so much the better.
+                if reader.as_ref().is_none_or(|(_, next)| *next != start) {
+                    *reader = None;
+                    let spec = StreamSpec { dataset: Arc::clone(&self.dataset), plan: self.plan, seed };
+                    *reader = Some((Stream::start(spec, start)?, start));
+                }
+                window.places.clear();
+                self.next_window()?;
+                Ok(skip)
+            }
+        }
+    }
+
+    /// Takes the next window from the reader.
+    fn next_window(&mut self) -> Result<(), DataError> {
+        let Source::Stream { window, reader } = &mut self.source else { return Ok(()) };
+        let Some((stream, next)) = reader else { return Ok(()) };
+        match stream.next(std::mem::take(window)) {
+            Ok(read) => {
+                *window = read;
+                next.window += 1;
+                if next.window == self.plan.chunks().div_ceil(self.plan.window_chunks) {
+                    *next = Position { epoch: next.epoch.wrapping_add(1), window: 0 };
+                }
+                Ok(())
+            }
+            Err(error) => {
+                // The thread has ended; another attempt starts a new one.
+                *reader = None;
+                Err(error)
+            }
+        }
+    }
+
+    fn window(&self) -> &Window {
+        match &self.source {
+            Source::Memory(window) | Source::Stream { window, .. } => window,
+        }
+    }
+}
+
+/// The batches of one epoch.
+#[derive(Debug)]
+pub struct Epoch<'a> {
+    batches: &'a mut Batches,
+    epoch: u64,
+    /// Images to be skipped; `None` once reading has begun.
+    skip: Option<usize>,
+    /// Place in the current window's order.
+    at: usize,
+    /// Images still to come.
+    left: usize,
+}
+
+impl Epoch<'_> {
+    /// Like `next`, but into a batch whose memory is used again. False at the end of the epoch.
+    pub fn next_into(&mut self, batch: &mut Batch) -> Result<bool, DataError> {
+        batch.indices.clear();
+        batch.images.clear();
+        if self.left == 0 {
+            return Ok(false);
+        }
+        let result = self.fill(batch);
+        if result.is_err() {
+            // An iterator that fails is at its end.
+            self.left = 0;
+        }
+        result.map(|()| true)
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<(), DataError> {
+        if let Some(skip) = self.skip.take() {
+            self.at = self.batches.begin(self.epoch, skip)?;
+        }
+        let bytes = self.batches.shape.bytes();
+        let mut wanted = self.batches.options.batch.min(self.left);
+        self.left -= wanted;
+        batch.indices.reserve(wanted);
+        batch.images.reserve(wanted * bytes);
+        while wanted > 0 {
+            if self.at == self.batches.window().places.len() {
+                self.batches.next_window()?;
+                self.at = 0;
+            }
+            let Window { rows, places, pixels } = self.batches.window();
+            let end = places.len().min(self.at + wanted);
+            for &place in &places[self.at..end] {
+                batch.indices.push(rows[place]);
+                batch.images.extend_from_slice(&pixels[place * bytes..(place + 1) * bytes]);
+            }
+            wanted -= end - self.at;
+            self.at = end;
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Epoch<'_> {
+    type Item = Result<Batch, DataError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut batch = Batch::default();
+        match self.next_into(&mut batch) {
+            Ok(true) => Some(Ok(batch)),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let batches = self.left.div_ceil(self.batches.options.batch);
+        (batches.min(1), Some(batches))
+    }
+}
