@@ -85,8 +85,7 @@ fn open<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result<imp
     let decoder = reader.into_decoder().map_err(|e| explain(e, format, limits))?;
     let (width, height) = decoder.dimensions();
     limits.check_size(width, height)?;
-    if format == ImageFormat::Jpeg && !jpeg_has_an_end(bytes) {
-        // The decoder would fill the rest with gray and say nothing.
+    if cut_off(format, bytes) {
         return Err(ImageError::Truncated { format: name(format) });
     }
     Ok(decoder)
@@ -137,6 +136,11 @@ fn ends_early(error: &image::ImageError) -> bool {
 
 fn one_line(error: &dyn Error) -> String {
     let text = error.to_string();
+    // "Format error decoding Png: ..." says twice what the sentence around it says already.
+    let text = match text.split_once(": ") {
+        Some((before, after)) if before.starts_with("Format error decoding") => after,
+        _ => &text,
+    };
     text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
 }
 
@@ -150,6 +154,18 @@ fn name(format: ImageFormat) -> &'static str {
         ImageFormat::Tiff => "TIFF",
         ImageFormat::Pnm => "PNM",
         _ => "image",
+    }
+}
+
+/// Whether data ends too early, for formats whose decoders do not say so themselves: the JPEG decoder fills
+/// the rest with gray, the WebP decoder calls the data corrupt.
+fn cut_off(format: ImageFormat, bytes: &[u8]) -> bool {
+    match (format, bytes) {
+        (ImageFormat::Jpeg, _) => !jpeg_has_an_end(bytes),
+        (ImageFormat::WebP, &[_, _, _, _, a, b, c, d, ..]) => {
+            bytes.len() as u64 - 8 < u64::from(u32::from_le_bytes([a, b, c, d]))
+        }
+        _ => false,
     }
 }
 
