@@ -1,7 +1,7 @@
 //! The burn backend extension: which backend runs which body.
 
 use burn::backend::{
-    Autodiff, Backend, Capture, Flex, autodiff::checkpoint::strategy::CheckpointStrategy, backend_extension,
+    Autodiff, Backend, Capture, autodiff::checkpoint::strategy::CheckpointStrategy, backend_extension,
     tensor::FloatTensor,
 };
 
@@ -54,9 +54,6 @@ pub trait OpsBackend: Backend {
         reference::projector_distances::<Self>(x)
     }
 }
-
-impl OpsBackend for Flex {}
-impl<C: CheckpointStrategy> OpsBackend for Autodiff<Flex, C> {}
 
 // An export sees ordinary operations.
 impl OpsBackend for Capture {}

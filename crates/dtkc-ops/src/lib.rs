@@ -4,9 +4,14 @@
 //! hand-written forward and backward pass; on every other device the same function runs burn's own
 //! operations, so a network is written once and has no `if cpu`.
 
+mod convolution;
+mod cpu;
 mod extension;
+mod flex;
 mod padding;
+mod parallel;
 mod reference;
+mod scratch;
 mod threads;
 
 pub use extension::OpsBackend;

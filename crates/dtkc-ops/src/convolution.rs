@@ -1,0 +1,183 @@
+//! A convolution over a batch: which algorithm, and the images shared between threads.
+
+use crate::{
+    cpu::{direct, geometry::Geometry, isa::Isa, winograd},
+    parallel::{for_each, part_len},
+    scratch,
+};
+
+/// A convolution of a batch of images.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Convolution {
+    geometry: Geometry,
+    plan: Plan,
+}
+
+/// The algorithm of a convolution.
+#[derive(Debug, Clone, Copy)]
+enum Plan {
+    Winograd(winograd::Plan),
+    Direct(direct::Plan),
+}
+
+/// What the backward pass of a convolution starts from.
+pub(crate) struct Upstream<'a> {
+    pub(crate) x: &'a [f32],
+    pub(crate) weight: &'a [f32],
+    /// The forward result where it went through ReLU.
+    pub(crate) y: Option<&'a [f32]>,
+    pub(crate) dy: &'a [f32],
+}
+
+/// Gradients of a convolution.
+pub(crate) struct Gradients {
+    pub(crate) weight: Vec<f32>,
+    pub(crate) bias: Vec<f32>,
+}
+
+impl Convolution {
+    /// Chooses the algorithm by its number of multiplications.
+    pub(crate) fn new(isa: Isa, geometry: Geometry) -> Convolution {
+        let plan = match winograd::Plan::new(isa, geometry) {
+            Some(plan) => Plan::Winograd(plan),
+            None => Plan::Direct(direct::Plan::new(isa, geometry)),
+        };
+        Convolution { geometry, plan }
+    }
+
+    /// The plain sum over taps, to compare with.
+    #[cfg(test)]
+    pub(crate) fn direct(isa: Isa, geometry: Geometry) -> Convolution {
+        Convolution { geometry, plan: Plan::Direct(direct::Plan::new(isa, geometry)) }
+    }
+
+    /// Convolves all images of `x` into `y`.
+    pub(crate) fn forward(&self, x: &[f32], weight: &[f32], bias: &[f32], relu: bool, y: &mut [f32]) {
+        let (input, output) = (self.geometry.input_len(), self.geometry.output_len());
+        let part = part_len(x.len() / input);
+        let weights = match &self.plan {
+            Plan::Winograd(plan) => winograd::pack(plan, weight),
+            Plan::Direct(plan) => direct::pack(plan, weight),
+        };
+        let weights = weights.as_slice();
+        for_each(x.chunks(part * input).zip(y.chunks_mut(part * output)), |(x, y)| {
+            scratch::with(self.scratch_len(), |scratch| {
+                let images = x.chunks(self.batch() * input).zip(y.chunks_mut(self.batch() * output));
+                for (x, y) in images {
+                    match &self.plan {
+                        Plan::Winograd(plan) => {
+                            let job = winograd::Forward { x, weights, bias, relu, y, scratch: &mut *scratch };
+                            winograd::forward(plan.isa, plan, job);
+                        }
+                        Plan::Direct(plan) => {
+                            let job = direct::Forward { x, weights, bias, relu, y, scratch: &mut *scratch };
+                            direct::forward(plan.isa, plan, job);
+                        }
+                    }
+                }
+            });
+        });
+    }
+
+    /// Gradients of the weights and the bias and, on request, of the input.
+    pub(crate) fn backward(&self, upstream: Upstream<'_>, mut dx: Option<&mut [f32]>) -> Gradients {
+        let (input, output) = (self.geometry.input_len(), self.geometry.output_len());
+        let part = part_len(upstream.x.len() / input);
+        let parts = upstream.x.len().div_ceil(part * input);
+        let weights = match (&self.plan, dx.is_some()) {
+            (_, false) => Vec::new(),
+            (Plan::Winograd(plan), true) => winograd::pack_transposed(plan, upstream.weight),
+            (Plan::Direct(plan), true) => direct::pack_transposed(plan, upstream.weight),
+        };
+        let weights = weights.as_slice();
+        // Each part of the batch sums its own gradients; the sums are added in a fixed order afterwards.
+        let (length, channels) = (self.weight_len(), self.geometry.channels_out);
+        scratch::with(parts * (length + channels), |sums| {
+            let dx_parts = split_or_none(dx.as_deref_mut(), part * input, parts);
+            let jobs = sums.chunks_exact_mut(length + channels).zip(dx_parts).enumerate();
+            for_each(jobs, |(index, (sums, mut dx))| {
+                sums.fill(0.0);
+                let (dw, db) = sums.split_at_mut(length);
+                let first = index * part;
+                let last = (first + part).min(upstream.x.len() / input);
+                scratch::with(self.scratch_len(), |scratch| {
+                    for start in (first..last).step_by(self.batch()) {
+                        let end = (start + self.batch()).min(last);
+                        let outputs = start * output..end * output;
+                        let x = &upstream.x[start * input..end * input];
+                        let y = upstream.y.map(|y| &y[outputs.clone()]);
+                        let dy = &upstream.dy[outputs];
+                        let dx = dx.as_deref_mut().map(|dx| &mut dx[(start - first) * input..(end - first) * input]);
+                        let (dw, db, scratch) = (&mut *dw, &mut *db, &mut *scratch);
+                        match &self.plan {
+                            Plan::Winograd(plan) => {
+                                let job = winograd::Backward { x, y, dy, weights, dw, db, dx, scratch };
+                                winograd::backward(plan.isa, plan, job);
+                            }
+                            Plan::Direct(plan) => {
+                                let job = direct::Backward { x, y, dy, weights, dw, db, dx, scratch };
+                                direct::backward(plan.isa, plan, job);
+                            }
+                        }
+                    }
+                });
+            });
+            let total = sum_parts(sums, length + channels);
+            let weight = match &self.plan {
+                Plan::Winograd(plan) => winograd::gradient(plan, &total[..length]),
+                Plan::Direct(plan) => direct::gradient(plan, &total[..length]),
+            };
+            Gradients { weight, bias: total[length..].to_vec() }
+        })
+    }
+
+    /// Images that one call takes.
+    fn batch(&self) -> usize {
+        match &self.plan {
+            Plan::Winograd(plan) => plan.batch(),
+            Plan::Direct(_) => 1,
+        }
+    }
+
+    fn scratch_len(&self) -> usize {
+        match &self.plan {
+            Plan::Winograd(plan) => plan.scratch_len(),
+            Plan::Direct(plan) => plan.scratch_len(),
+        }
+    }
+
+    fn weight_len(&self) -> usize {
+        match &self.plan {
+            Plan::Winograd(plan) => plan.weight_len(),
+            Plan::Direct(plan) => plan.weight_len(),
+        }
+    }
+}
+
+/// The chunks of a slice, or `None` as often.
+fn split_or_none(
+    slice: Option<&mut [f32]>,
+    length: usize,
+    parts: usize,
+) -> impl Iterator<Item = Option<&mut [f32]>> + Send {
+    let (chunks, missing) = match slice {
+        Some(slice) => (slice.chunks_mut(length), 0),
+        None => ([].chunks_mut(length), parts),
+    };
+    chunks.map(Some).chain((0..missing).map(|_| None))
+}
+
+/// Adds all parts of `length` values to the first one, in order.
+fn sum_parts(sums: &mut [f32], length: usize) -> &[f32] {
+    let (total, others) = sums.split_at_mut(length);
+    let others = &*others;
+    let piece = length.div_ceil(8).max(1);
+    for_each(total.chunks_mut(piece).enumerate(), |(index, total)| {
+        for other in others.chunks_exact(length) {
+            for (total, value) in total.iter_mut().zip(&other[index * piece..]) {
+                *total += value;
+            }
+        }
+    });
+    total
+}

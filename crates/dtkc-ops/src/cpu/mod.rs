@@ -1,0 +1,17 @@
+//! The numeric loops, on plain slices: nothing here knows burn or threads.
+
+pub(crate) mod direct;
+pub(crate) mod geometry;
+pub(crate) mod isa;
+mod lane;
+mod tile;
+pub(crate) mod winograd;
+
+/// The first `N` values of a slice as an array; the caller made sure that they are there.
+#[inline(always)]
+fn chunk<const N: usize>(slice: &[f32]) -> &[f32; N] {
+    match slice.first_chunk::<N>() {
+        Some(chunk) => chunk,
+        None => panic!("a slice of {} values where {N} are needed", slice.len()),
+    }
+}
