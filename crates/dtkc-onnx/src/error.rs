@@ -52,6 +52,12 @@ pub enum OnnxError {
         /// The version that this program reads.
         known: u32,
     },
+    /// The graph is not the one that was exported.
+    #[error(
+        "the model's graph was altered since it was exported; it is damaged, so copy it again (or, if a tool changed \
+         it on purpose, remove its metadata entry `dtkc.graph_sha256`)"
+    )]
+    Altered,
     /// Graph and metadata of the file contradict each other.
     #[error("the model's graph and its metadata disagree: {0}; export the model again")]
     Disagreement(String),

@@ -21,6 +21,8 @@ mod metadata;
 mod network;
 mod proto;
 mod read;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod write;
 
 pub use error::OnnxError;

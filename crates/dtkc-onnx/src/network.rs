@@ -286,3 +286,88 @@ fn check_finite(name: &str, values: &[f32]) -> Result<(), String> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{Sample, forward};
+
+    fn refusal(change: impl FnOnce(&mut Network)) -> String {
+        let mut network = Sample::small().network();
+        change(&mut network);
+        network.clusters().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn shapes_are_followed() {
+        let network = Sample::small().network();
+        assert_eq!(network.clusters(), Ok(4));
+        assert_eq!(network.embedding_size(), Ok(7));
+        // 22 x 27 -> 18 x 23 -> 14 x 19 -> 7 x 9 -> 5 x 7 -> 3 x 5 -> 1 x 2, by hand.
+        let sizes = network.check().unwrap().sizes;
+        assert_eq!(sizes[12], Size::Image { channels: 5, height: 1, width: 2 });
+        assert_eq!(sizes[13], Size::Vector(10));
+    }
+
+    #[test]
+    fn layers_that_do_not_fit_are_named() {
+        assert!(refusal(|n| n.channels = 1).contains("layer 0 (Conv)"));
+        assert!(refusal(|n| n.channels = 2).contains("1 or 3 channels"));
+        assert!(refusal(|n| n.height = 19).contains("use larger images"));
+        assert!(refusal(|n| n.height = 0).contains("0 x 27 pixels"));
+        assert!(refusal(|n| drop(n.layers.remove(12))).contains("add Flatten before it"));
+        assert!(refusal(|n| drop(n.layers.remove(16))).contains("no layer is marked"));
+        assert!(refusal(|n| n.layers.insert(16, Layer::Embedding)).contains("second embedding"));
+        assert!(refusal(|n| drop(n.layers.pop())).contains("dense layer and a softmax"));
+        assert!(refusal(|n| n.layers.push(Layer::Relu)).contains("softmax must be the last"));
+        assert!(refusal(|n| n.layers.insert(13, Layer::MaxPool { size: 2 })).contains("gets a vector"));
+    }
+
+    #[test]
+    fn wrong_weights_are_named() {
+        let dense = |change: fn(&mut Weights, &mut Vec<f32>)| {
+            refusal(|n| {
+                if let Layer::Dense { weight, bias } = &mut n.layers[13] {
+                    change(weight, bias);
+                }
+            })
+        };
+        assert!(dense(|weight, _| weight.data[3] = f32::NAN).contains("its weight holds NaN"));
+        assert!(dense(|weight, _| weight.data.truncate(69)).contains("has 69 values"));
+        assert!(dense(|_, bias| bias.truncate(6)).contains("6 values instead of 7"));
+        assert!(dense(|weight, _| weight.shape = vec![70]).contains("1 dimensions instead of 2"));
+        let variance = refusal(|n| {
+            if let Layer::BatchNorm { variance, .. } = &mut n.layers[3] {
+                variance[0] = -1.0;
+            }
+        });
+        assert!(variance.contains("not positive"));
+    }
+
+    #[test]
+    fn clusters_are_renumbered() {
+        let sample = Sample::small();
+        let image = sample.images(1);
+        let mut network = sample.network();
+        let before = forward(&network, &image);
+        network.reorder_clusters(&[2, 0, 3, 1]).unwrap();
+        let after = forward(&network, &image);
+        let expected: Vec<f64> = [2, 0, 3, 1].iter().map(|&old| before.probabilities[old]).collect();
+        assert_eq!(after.probabilities.len(), 4);
+        for (found, expected) in after.probabilities.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-12);
+        }
+        assert_eq!(after.embedding, before.embedding);
+    }
+
+    #[test]
+    fn only_a_full_order_renumbers() {
+        let mut network = Sample::small().network();
+        let before = network.clone();
+        for order in [&[0, 1, 2][..], &[0, 1, 2, 2], &[0, 1, 2, 4], &[0, 1, 2, 3, 0]] {
+            assert!(network.reorder_clusters(order).is_err(), "{order:?}");
+        }
+        assert_eq!(network, before);
+    }
+}

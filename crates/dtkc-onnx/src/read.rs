@@ -1,5 +1,7 @@
 //! Reading a model file's metadata, with the checks that make the file safe to hand to a runtime.
 
+use std::collections::{BTreeMap, HashSet};
+
 use prost::Message;
 use sha2::{Digest, Sha256};
 
@@ -10,39 +12,45 @@ use crate::{Metadata, OnnxError};
 /// wrong or hostile file from filling the memory.
 pub const MAX_BYTES: u64 = 256 << 20;
 
+/// SHA-256 of everything but the metadata: a flipped bit in the weights would otherwise go unnoticed.
+const CHECKSUM: &str = "dtkc.graph_sha256";
+
 /// The tag of `ModelProto.metadata_props`.
 const METADATA_TAG: u64 = 14;
 
 /// Reads the metadata of a model file and checks that its graph is whole and fits it.
 ///
 /// Refused, each with one sentence: files that are too large, not ONNX or cut short; ONNX models of others; an
-/// unknown schema version; graphs that do not have the inputs and outputs the metadata speaks of; weights that
-/// are incomplete or kept in other files.
+/// unknown schema version; graphs that were altered since the export, or do not have the inputs and outputs the
+/// metadata speaks of; weights that are incomplete or kept in other files.
 pub fn read_metadata(bytes: &[u8]) -> Result<Metadata, OnnxError> {
+    Ok(read(bytes)?.1)
+}
+
+fn read(bytes: &[u8]) -> Result<(Graph, Metadata), OnnxError> {
     let model = parse(bytes)?;
-    let Some(graph) = &model.graph else {
+    let Some(graph) = model.graph else {
         return Err(OnnxError::Damaged("it has no graph".into()));
     };
-    let entries = model.metadata_props.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
+    let mut entries: BTreeMap<String, String> =
+        model.metadata_props.into_iter().map(|entry| (entry.key, entry.value)).collect();
+    let checksum = entries.remove(CHECKSUM);
     let metadata = Metadata::from_entries(entries)?;
-    check_graph(graph)?;
-    check_interface(graph, &metadata)?;
-    Ok(metadata)
+    if checksum.is_some_and(|checksum| checksum != fingerprint(&without_metadata(bytes).unwrap_or_default())) {
+        return Err(OnnxError::Altered);
+    }
+    check_graph(&graph)?;
+    check_interface(&graph, &metadata)?;
+    Ok((graph, metadata))
 }
 
 /// The same model file with other metadata; the bytes of everything else are untouched. Input, number of clusters
 /// and embedding belong to the graph, so metadata that changes them is refused.
 pub fn with_metadata(bytes: &[u8], metadata: &Metadata) -> Result<Vec<u8>, OnnxError> {
-    read_metadata(bytes)?;
+    let (graph, _) = read(bytes)?;
     metadata.check()?;
-    let graph = parse(bytes)?.graph.unwrap_or_default();
     check_interface(&graph, metadata)?;
-    let mut out = Vec::with_capacity(bytes.len() + 1024);
-    for field in fields(bytes)? {
-        if field.tag != METADATA_TAG {
-            out.extend_from_slice(&bytes[field.range]);
-        }
-    }
+    let mut out = without_metadata(bytes)?;
     append_metadata(&mut out, metadata);
     Ok(out)
 }
@@ -54,7 +62,9 @@ pub fn fingerprint(bytes: &[u8]) -> String {
 
 /// Appends the metadata entries, in the order of their keys, to a serialised model without any.
 pub(crate) fn append_metadata(out: &mut Vec<u8>, metadata: &Metadata) {
-    let metadata_props = metadata.to_entries().into_iter().map(|(key, value)| Entry { key, value }).collect();
+    let mut entries = metadata.to_entries();
+    entries.insert(CHECKSUM.into(), fingerprint(out));
+    let metadata_props = entries.into_iter().map(|(key, value)| Entry { key, value }).collect();
     // Fields of concatenated messages merge, so that appending entries is adding them.
     let entries = Model { metadata_props, ..Model::default() };
     out.extend_from_slice(&entries.encode_to_vec());
@@ -76,7 +86,7 @@ fn parse(bytes: &[u8]) -> Result<Model, OnnxError> {
 
 /// Every value must be computed before it is used, and every constant must be complete and in the file itself.
 fn check_graph(graph: &Graph) -> Result<(), OnnxError> {
-    let mut known: std::collections::HashSet<&str> = graph.input.iter().map(|value| value.name.as_str()).collect();
+    let mut known: HashSet<&str> = graph.input.iter().map(|value| value.name.as_str()).collect();
     for tensor in &graph.initializer {
         check_tensor(tensor)?;
         known.insert(&tensor.name);
@@ -173,6 +183,17 @@ fn dimension_text(dimension: &crate::proto::Dimension) -> String {
     }
 }
 
+/// A serialised model without its metadata entries, every other byte as it was.
+fn without_metadata(bytes: &[u8]) -> Result<Vec<u8>, OnnxError> {
+    let mut out = Vec::with_capacity(bytes.len());
+    for field in fields(bytes)? {
+        if field.tag != METADATA_TAG {
+            out.extend_from_slice(&bytes[field.range]);
+        }
+    }
+    Ok(out)
+}
+
 /// A top-level field of a serialised message: its tag and where it lies, key included.
 struct Field {
     tag: u64,
@@ -217,8 +238,6 @@ fn varint(bytes: &[u8], position: &mut usize) -> Option<u64> {
     None
 }
 
-/// The entries of a model file by key, for tests.
 #[cfg(test)]
-pub(crate) fn entries(bytes: &[u8]) -> Result<std::collections::BTreeMap<String, String>, OnnxError> {
-    Ok(parse(bytes)?.metadata_props.into_iter().map(|entry| (entry.key, entry.value)).collect())
-}
+#[path = "read_tests.rs"]
+mod tests;

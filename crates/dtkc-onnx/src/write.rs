@@ -257,3 +257,54 @@ fn value_info(name: &str, kind: DataType, dims: &[usize]) -> ValueInfo {
     let tensor_type = TensorType { elem_type: kind as i32, shape: Some(shape) };
     ValueInfo { name: name.into(), r#type: Some(Type { tensor_type: Some(tensor_type) }) }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::Sample;
+
+    fn model(network: &Network) -> Model {
+        Model::decode(&*write(network, &Sample::small().metadata()).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn layers_become_nodes_one_to_one() {
+        let graph = model(&Sample::small().network()).graph.unwrap();
+        let kinds: Vec<&str> = graph.node.iter().map(|node| node.op_type.as_str()).collect();
+        let scaling = ["Cast", "ReduceMin", "ReduceMax", "Sub", "Max", "Sub", "Div", "Transpose"];
+        let block = ["Conv", "Relu", "Conv", "BatchNormalization", "Relu", "MaxPool"];
+        let head = ["Flatten", "Gemm", "Relu", "BatchNormalization", "Identity", "Gemm", "Softmax", "ArgMax"];
+        assert_eq!(kinds, [&scaling[..], &block, &block, &head].concat());
+    }
+
+    #[test]
+    fn the_same_network_gives_the_same_bytes() {
+        let bytes = || write(&Sample::small().network(), &Sample::small().metadata()).unwrap();
+        assert_eq!(bytes(), bytes());
+    }
+
+    #[test]
+    fn the_order_of_a_flatten_is_folded_where_a_dense_layer_follows() {
+        let mut network = Sample::small().network();
+        let transposes = |network: &Network| {
+            let nodes = model(network).graph.unwrap().node;
+            nodes.iter().filter(|node| node.op_type == "Transpose").count()
+        };
+        assert_eq!(transposes(&network), 1);
+        network.layers.insert(13, Layer::Relu);
+        assert_eq!(transposes(&network), 2);
+    }
+
+    #[test]
+    fn metadata_of_another_network_is_refused() {
+        let refusal = |change: fn(&mut Metadata)| {
+            let mut metadata = Sample::small().metadata();
+            change(&mut metadata);
+            write(&Sample::small().network(), &metadata).unwrap_err().to_string()
+        };
+        assert!(refusal(|metadata| metadata.input.width = 28).contains("22 x 28 rgb images"));
+        assert!(refusal(|metadata| metadata.input.color = "gray".into()).contains("3 channel(s)"));
+        assert!(refusal(|metadata| metadata.clusters.truncate(3)).contains("3 clusters and the network has 4"));
+    }
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Checks a model file with ONNX's own tools.
+
+    check-onnx.py MODEL [IMAGES EXPECTED]
+
+Runs onnx.checker with full checks and strict shape inference, and compares every shape that the file states. With
+IMAGES (raw u8 pixels) and EXPECTED (raw f64: probabilities and embedding of each image) the model is also run by
+ONNX's reference implementation and must agree to 1e-5. Exit code 0 good, 1 bad, 3 when Python has no onnx package.
+"""
+
+import sys
+
+try:
+    import numpy
+    import onnx
+    import onnx.reference
+except ImportError:
+    print("check-onnx.py: this Python has no onnx package (scripts/setup.sh --tests installs it)", file=sys.stderr)
+    sys.exit(3)
+
+
+def check_structure(model):
+    onnx.checker.check_model(model, full_check=True)
+    bare = onnx.ModelProto()
+    bare.CopyFrom(model)
+    del bare.graph.value_info[:]
+    inferred = onnx.shape_inference.infer_shapes(bare, check_type=True, strict_mode=True, data_prop=True)
+    stated = {value.name: value.type for value in model.graph.value_info}
+    found = {value.name: value.type for value in inferred.graph.value_info}
+    if stated != found:
+        wrong = sorted(name for name in stated.keys() | found.keys() if stated.get(name) != found.get(name))
+        raise ValueError("stated and inferred shapes differ: " + ", ".join(wrong))
+
+
+def check_answers(model, images, expected):
+    height, width, channels = (dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim[1:])
+    pixels = numpy.fromfile(images, numpy.uint8).reshape(-1, height, width, channels)
+    cluster, probabilities, embedding = onnx.reference.ReferenceEvaluator(model).run(None, {"image": pixels})
+    wanted = numpy.fromfile(expected, numpy.float64).reshape(len(pixels), -1)
+    answers = numpy.concatenate([probabilities, embedding], axis=1)
+    difference = numpy.abs(answers - wanted).max()
+    if not difference < 1e-5:
+        raise ValueError(f"the answers differ from the expected ones by up to {difference}")
+    if not (cluster == wanted[:, : probabilities.shape[1]].argmax(axis=1)).all():
+        raise ValueError("the clusters differ from the expected ones")
+
+
+def main(arguments):
+    if len(arguments) not in (1, 3):
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        model = onnx.load(arguments[0])
+        check_structure(model)
+        if len(arguments) == 3:
+            check_answers(model, arguments[1], arguments[2])
+    except Exception as error:  # whatever a broken file provokes is a failed check
+        print(f"check-onnx.py: {arguments[0]}: {error}", file=sys.stderr)
+        return 1
+    print(f"{arguments[0]}: good")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
