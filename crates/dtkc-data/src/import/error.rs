@@ -32,9 +32,9 @@ pub enum ImportError {
     /// The download failed, and what to do about it.
     #[error("{0}")]
     Fetch(String),
-    /// The user asked to stop.
-    #[error("nothing was written")]
-    Interrupted,
+    /// The user asked to stop; what is left of the work.
+    #[error("{0}")]
+    Interrupted(String),
 }
 
 impl ImportError {

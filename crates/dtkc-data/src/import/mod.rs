@@ -36,4 +36,5 @@ pub use record::{Record, Source};
 pub use run::{ImportOptions, import};
 pub use shape::{Size, Wanted};
 pub use skipped::Skipped;
+pub(crate) use stream::open as open_stream;
 pub use summary::{ClassCount, Summary};

@@ -362,7 +362,7 @@ impl Run<'_> {
 }
 
 fn stop_if_asked() -> Result<(), ImportError> {
-    if interrupt::requested() { Err(ImportError::Interrupted) } else { Ok(()) }
+    if interrupt::requested() { Err(ImportError::Interrupted("nothing was written".into())) } else { Ok(()) }
 }
 
 /// A name for the dataset: that of the first source without its extension; IDX files are all named

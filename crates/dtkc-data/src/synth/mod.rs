@@ -115,7 +115,7 @@ pub fn generate(options: &SynthOptions) -> Result<Summary, ImportError> {
     let mut done = 0;
     while done < options.count {
         if interrupt::requested() {
-            return Err(ImportError::Interrupted);
+            return Err(ImportError::Interrupted("nothing was written".into()));
         }
         let end = (done + BLOCK).min(options.count);
         let images: Vec<_> = (done..end).into_par_iter().map(|i| glyph(options.seed, i, options.size)).collect();
