@@ -1,0 +1,70 @@
+//! `dtkc-train export`.
+
+use std::path::PathBuf;
+
+use dtkc_cli::human;
+use dtkc_image::Resize;
+use dtkc_train::device::DeviceName;
+use dtkc_train::export::{self, ExportOptions, Exported};
+use dtkc_train::saved::Saved;
+
+use super::{print, print_json};
+
+const EXAMPLES: &str = "\
+Examples:
+  dtkc-train export runs/usps                          writes runs/usps/model.onnx
+  dtkc-train export runs/usps --out usps.onnx --restart 3
+
+The file is run with ONNX Runtime on images of the training set first; it is written only if the probabilities agree
+within 1e-5 and every image that is not a near tie gets the same cluster.";
+
+/// Flags of `export`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Run directory.
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// File to write [default: RUN/model.onnx].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Restart to export, counted from 0 [default: the one with the lowest loss].
+    #[arg(long, value_name = "N")]
+    restart: Option<usize>,
+    /// Dataset for the comparison [default: the one that the run was trained on].
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// How new images of another size become the network's: fit (pads), stretch or crop.
+    #[arg(long, value_name = "HOW", default_value = "fit")]
+    resize: Resize,
+    /// The ONNX Runtime library, or the folder that holds it.
+    #[arg(long, value_name = "PATH")]
+    onnxruntime: Option<PathBuf>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let saved = Saved::open(&args.run, args.restart, DeviceName::CPU)?;
+    let options = ExportOptions {
+        out: args.out.clone().unwrap_or_else(|| args.run.join("model.onnx")),
+        data: args.data.clone(),
+        onnxruntime: args.onnxruntime.clone(),
+        resize: args.resize,
+    };
+    let exported = export::export(&saved, &options)?;
+    if args.json { print_json(&exported) } else { print(&line(&exported)) }
+}
+
+/// One line about what was written.
+pub(super) fn line(exported: &Exported) -> String {
+    let Exported { path, bytes, restart, parity } = exported;
+    let size = human::bytes(*bytes as u64);
+    format!(
+        "{} ({size}, restart {restart}): ONNX Runtime agrees on {} images within {:.1e}\n",
+        path.display(),
+        parity.images,
+        parity.max_difference
+    )
+}

@@ -1,0 +1,192 @@
+//! `dtkc-train fit`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, builder::PossibleValuesParser};
+use dtkc_cli::human;
+use dtkc_core::{Method, Preset};
+use dtkc_train::config::{self, Clusters, KRange, RunConfig};
+use dtkc_train::device::DeviceName;
+use dtkc_train::run_dir::{Existing, RunDir};
+use dtkc_train::{TrainError, pipeline};
+use toml::{Table, Value};
+
+use super::resume::{self, After};
+
+const EXAMPLES: &str = "\
+Examples:
+  dtkc-train fit --data usps.h5 --clusters 10 --out runs/usps
+  dtkc-train fit --data usps.h5 --clusters 10 --out runs/paper --preset authors --runs 20
+  dtkc-train fit --data usps.h5 --clusters auto --k-range 5..15 --out runs/auto
+  dtkc-train fit --data big.h5 --clusters 50 --out runs/big --budget 8h --device cuda:0
+  dtkc-train fit --config my.toml --set loss.consistency=0.5 --set network.hidden=64
+
+Settings: flags win over --config, --config wins over the preset. The run directory keeps all of them in
+config.toml, which is also the list of what --config and --set can change.
+Presets: paper (its text), authors (its code), tk-uco (its successor), plus (ours: balanced terms, random
+views that must agree, pruned restarts).";
+
+/// Flags of `fit`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Dataset to train on (HDF5, from dtkc-data).
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Number of clusters, or `auto` to try a range.
+    #[arg(long, value_name = "K|auto")]
+    clusters: Option<Clusters>,
+    /// Run directory to create.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Numbers of clusters that `--clusters auto` tries, both ends included.
+    #[arg(long, value_name = "A..B")]
+    k_range: Option<KRange>,
+    /// With companion objectives (dtkc, the default) or without (ddc).
+    #[arg(long, value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)))]
+    method: Option<String>,
+    /// Where the settings start from [default: plus].
+    #[arg(long, value_parser = PossibleValuesParser::new(Preset::ALL.map(Preset::name)))]
+    preset: Option<String>,
+    /// Independent restarts.
+    #[arg(long, value_name = "N")]
+    runs: Option<u32>,
+    /// Most epochs of a restart.
+    #[arg(long, value_name = "N")]
+    epochs: Option<u32>,
+    /// Images per step (with random views: half of them images, half their views).
+    #[arg(long, value_name = "N")]
+    batch: Option<u32>,
+    /// Learning rate.
+    #[arg(long, value_name = "X")]
+    lr: Option<f64>,
+    /// Weight of the companion objectives.
+    #[arg(long, value_name = "X")]
+    lambda: Option<f64>,
+    /// Kernel bandwidth as a part of the median distance.
+    #[arg(long, value_name = "X")]
+    sigma: Option<f64>,
+    /// End a restart after so many epochs without a lower loss; 0 never does.
+    #[arg(long, value_name = "N")]
+    patience: Option<u32>,
+    /// Drop restarts that are behind early.
+    #[arg(long, action = ArgAction::SetTrue, overrides_with = "no_prune")]
+    prune: bool,
+    /// Train every restart to its end.
+    #[arg(long, action = ArgAction::SetTrue, overrides_with = "prune")]
+    no_prune: bool,
+    /// Seed of everything random: the same seed on the same machine gives the same bits.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// cpu, cuda:N, wgpu, vulkan, metal or rocm:N; see `dtkc-train devices`.
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<DeviceName>,
+    /// Threads; 0 takes all cores.
+    #[arg(long, value_name = "N")]
+    threads: Option<u32>,
+    /// Limit of the training time, such as 30m or 8h: fewer restarts, if need be fewer epochs.
+    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
+    budget: Option<Duration>,
+    /// Memory that the loader may use; larger datasets are streamed [default: 2GiB].
+    #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
+    memory_budget: Option<u64>,
+    /// Least time between two checkpoints [default: 30s].
+    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
+    checkpoint_every: Option<Duration>,
+    /// Settings file (TOML).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Any setting of config.toml; may be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Replace a run that is already there.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    after: After,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    let file = args.config.as_deref().map(config::read_file).transpose()?.unwrap_or_default();
+    let mut config = RunConfig::resolve(&[file, args.layer()?])?;
+    if config.data.path.as_os_str().is_empty() {
+        let text = "no dataset is given; name one with --data FILE.h5 (dtkc-data import makes it)";
+        return Err(TrainError::Setting(text.into()).into());
+    }
+    if config.run.clusters == Clusters::Unset {
+        let text = "the number of clusters is not given; name it with --clusters K, or --clusters auto";
+        return Err(TrainError::Setting(text.into()).into());
+    }
+    let device = config.run.device;
+    device.open()?;
+    dtkc_ops::set_threads(config.run.threads);
+    config.data = pipeline::describe_data(&config.data.path)?;
+    pipeline::check(&config)?;
+    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
+    let run = RunDir::create(&args.out, existing)?;
+    config.write(&run.config())?;
+    resume::go_on(&run, config, &args.after)
+}
+
+impl Args {
+    /// The flags as the layer that wins over all others.
+    fn layer(&self) -> anyhow::Result<Table> {
+        let mut layer = Table::new();
+        for assignment in &self.set {
+            config::set(&mut layer, assignment)?;
+        }
+        let path = self.data.as_ref().map(|path| Value::from(path.to_string_lossy().into_owned()));
+        let word = |word: Option<String>| word.map(Value::from);
+        let seconds = |time: Option<Duration>| time.map(|time| Value::from(time.as_secs_f64()));
+        let prune = (self.prune || self.no_prune).then_some(Value::from(self.prune));
+        let big = |number: Option<u64>| number.map(|n| Value::from(i64::try_from(n).unwrap_or(i64::MAX)));
+        let flags: [(&str, Option<Value>); 19] = [
+            ("data.path", path),
+            ("run.clusters", self.clusters.map(clusters)),
+            ("run.k_range", word(self.k_range.map(|range| range.to_string()))),
+            ("method", word(self.method.clone())),
+            ("preset", word(self.preset.clone())),
+            ("plan.runs", self.runs.map(Value::from)),
+            ("plan.epochs", self.epochs.map(Value::from)),
+            ("plan.batch", self.batch.map(Value::from)),
+            ("plan.patience", self.patience.map(Value::from)),
+            ("plan.prune", prune),
+            ("optim.lr", self.lr.map(Value::from)),
+            ("loss.lambda", self.lambda.map(Value::from)),
+            ("loss.sigma", self.sigma.map(Value::from)),
+            ("run.seed", big(self.seed)),
+            ("run.device", word(self.device.map(|device| device.to_string()))),
+            ("run.threads", self.threads.map(Value::from)),
+            ("run.budget_seconds", seconds(self.budget)),
+            ("run.memory_budget", big(self.memory_budget)),
+            ("run.checkpoint_seconds", seconds(self.checkpoint_every)),
+        ];
+        for (key, value) in flags {
+            if let Some(value) = value {
+                put(&mut layer, key, value);
+            }
+        }
+        Ok(layer)
+    }
+}
+
+fn clusters(clusters: Clusters) -> Value {
+    match clusters {
+        Clusters::Fixed(k) => Value::from(i64::try_from(k).unwrap_or(i64::MAX)),
+        other => Value::from(other.to_string()),
+    }
+}
+
+/// `table.name` or `name`.
+fn put(layer: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => drop(layer.insert(key.to_owned(), value)),
+        Some((table, name)) => {
+            let slot = layer.entry(table).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = slot {
+                inner.insert(name.to_owned(), value);
+            }
+        }
+    }
+}

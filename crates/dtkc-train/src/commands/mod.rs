@@ -1,0 +1,87 @@
+//! The command line.
+
+mod bench;
+mod devices;
+mod evaluate;
+mod export;
+mod fit;
+mod resume;
+
+use clap::{Parser, Subcommand};
+use dtkc_cli::exit::{Interrupted, Usage};
+use dtkc_train::TrainError;
+use serde::Serialize;
+
+/// Finds groups in unlabelled images: trains a clustering network from a dataset file.
+#[derive(Parser)]
+#[command(name = "dtkc-train", version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  dtkc-data import photos/ --size 64x64 --out photos.h5      make a dataset
+  dtkc-train fit --data photos.h5 --clusters 12 --out runs/photos
+  dtkc-train fit --data photos.h5 --clusters auto --out runs/photos
+  dtkc-train resume runs/photos                              after Ctrl-C or a crash
+  dtkc-train evaluate runs/photos --data other.h5
+  dtkc-train export runs/photos --out photos.onnx
+
+Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted (what was done is saved).";
+
+#[derive(Subcommand)]
+enum Command {
+    /// Train restarts on a dataset, keep the one with the lowest loss, write a run directory.
+    Fit(Box<fit::Args>),
+    /// Continue a run that was stopped, to the same result as without the stop.
+    Resume(resume::Args),
+    /// Cluster shares of a dataset under a trained run; ACC, NMI, ARI and confusion where it has labels.
+    Evaluate(evaluate::Args),
+    /// Write the model file of a run, checked with ONNX Runtime.
+    Export(export::Args),
+    /// List what this build and this machine can train on.
+    Devices(devices::Args),
+    /// Time a training step and its parts.
+    Bench(bench::Args),
+}
+
+impl Cli {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.command {
+            Command::Fit(args) => fit::run(*args),
+            Command::Resume(args) => resume::run(args),
+            Command::Evaluate(args) => evaluate::run(&args),
+            Command::Export(args) => export::run(&args),
+            Command::Devices(args) => devices::run(&args),
+            Command::Bench(args) => bench::run(&args),
+        }
+        .map_err(classify)
+    }
+}
+
+/// Gives errors that are the user's to mend, and interrupts, their own exit codes.
+fn classify(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<TrainError>() {
+        Some(TrainError::Interrupted(text)) => Interrupted(text.clone()).into(),
+        Some(TrainError::Setting(_) | TrainError::Config(_) | TrainError::Device { .. }) => {
+            Usage(format!("{error:#}")).into()
+        }
+        _ => error,
+    }
+}
+
+/// Prints a value as JSON on standard output.
+fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// Prints text on standard output; a closed pipe is an error that ends the program quietly.
+fn print(text: &str) -> anyhow::Result<()> {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! `dtkc-train resume`, and what `fit` does once its run directory is there.
+
+use std::path::PathBuf;
+
+use dtkc_train::config::RunConfig;
+use dtkc_train::device::DeviceName;
+use dtkc_train::export::{self, ExportOptions};
+use dtkc_train::pipeline;
+use dtkc_train::run_dir::RunDir;
+use dtkc_train::saved::Saved;
+
+use super::{print, print_json};
+
+const EXAMPLES: &str = "\
+Examples:
+  dtkc-train resume runs/usps
+  dtkc-train resume runs/usps --threads 1      the result does not depend on the threads
+
+Resuming a finished run trains nothing and writes its summary and model again. A larger plan.runs in config.toml
+adds restarts to it.";
+
+/// Flags of `resume`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Run directory.
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// Threads; 0 takes all cores [default: as the run was started].
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    #[command(flatten)]
+    after: After,
+}
+
+/// What happens after training, and what is shown.
+#[derive(clap::Args)]
+pub(crate) struct After {
+    /// Do not write model.onnx (no ONNX Runtime is needed then).
+    #[arg(long)]
+    no_export: bool,
+    /// The ONNX Runtime library, or the folder that holds it.
+    #[arg(long, value_name = "PATH")]
+    onnxruntime: Option<PathBuf>,
+    /// Print the summary as JSON.
+    #[arg(long)]
+    json: bool,
+    /// No progress and no table.
+    #[arg(long)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    let run = RunDir::open(&args.run)?;
+    let config = RunConfig::read(&run.config())?;
+    dtkc_ops::set_threads(args.threads.unwrap_or(config.run.threads));
+    pipeline::check_data(&config)?;
+    go_on(&run, config, &args.after)
+}
+
+/// Trains what is left, writes summary and model, prints.
+pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After) -> anyhow::Result<()> {
+    let summary = pipeline::complete(run, config, after.quiet || after.json)?;
+    if after.json {
+        print_json(&summary)?;
+    } else if !after.quiet {
+        print(&summary.table())?;
+    }
+    if after.no_export {
+        return Ok(());
+    }
+    let saved = Saved::open(run.root(), None, DeviceName::CPU)?;
+    let options = ExportOptions {
+        out: run.model(),
+        data: None,
+        onnxruntime: after.onnxruntime.clone(),
+        resize: dtkc_image::Resize::Fit,
+    };
+    let exported = export::export(&saved, &options).map_err(|error| {
+        let again = format!("dtkc-train export {}", run.root().display());
+        anyhow::Error::from(error)
+            .context(format!("training is done and saved, only the export failed (try `{again}`)"))
+    })?;
+    if !after.quiet && !after.json {
+        print(&super::export::line(&exported))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! A trained network on a dataset: shares always, agreement where there are labels.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use dtkc_cli::human;
+use dtkc_data::{Batch, DataError, Dataset};
+use dtkc_metrics::Confusion;
+use serde::Serialize;
+
+use crate::error::TrainError;
+use crate::eval;
+use crate::saved::Saved;
+
+/// Images that are read at a time.
+const READ: usize = 1000;
+
+/// One cluster of an evaluation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Share {
+    /// Its number in the exported model.
+    pub cluster: usize,
+    /// Images in it.
+    pub images: u64,
+    /// Part of all images.
+    pub share: f64,
+}
+
+/// What a network says about a dataset.
+#[derive(Debug, Clone, Serialize)]
+pub struct Evaluation {
+    /// The dataset's name.
+    pub dataset: String,
+    /// The restart that was used.
+    pub restart: usize,
+    /// Number of images.
+    pub images: usize,
+    /// Mean of the largest membership.
+    pub confidence: f64,
+    /// Every cluster, as the exported model numbers them.
+    pub clusters: Vec<Share>,
+    /// Accuracy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub acc: Option<f64>,
+    /// Normalised mutual information.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nmi: Option<f64>,
+    /// Adjusted Rand index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ari: Option<f64>,
+    /// Classes against clusters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confusion: Option<Confusion>,
+}
+
+/// Runs a saved network over the dataset at `path`.
+pub fn evaluate(saved: &Saved, path: &Path) -> Result<Evaluation, TrainError> {
+    let dataset = Dataset::open(path)?;
+    let (size, found) = (saved.config.data.size(), dataset.image_shape());
+    let fits = found.is_some_and(|s| (s.height, s.width, s.channels) == (size.height, size.width, size.channels));
+    if !fits {
+        let found = found.map_or_else(|| dataset.kind().to_string(), |shape| format!("images of {shape}"));
+        return Err(TrainError::Mismatch(format!(
+            "{} holds {found}, but this run was trained on {}x{}x{}; import the images again with that size",
+            path.display(),
+            size.height,
+            size.width,
+            size.channels
+        )));
+    }
+    let mut assigned = eval::assign(&saved.recipe, &saved.model, dataset.len(), in_order(&dataset), false)?;
+    saved.renumber(&mut assigned.clusters);
+    let k = saved.order.len();
+    let shares = dtkc_metrics::shares(&assigned.clusters, k);
+    let share =
+        |(cluster, &share): (usize, &f64)| Share { cluster, images: assigned.sizes[saved.order[cluster]], share };
+    let labels = dataset.labels()?;
+    let scores = eval::scores(labels.as_deref(), &assigned.clusters)?;
+    let confusion = match &labels {
+        Some(labels) => Some(named(dtkc_metrics::confusion(labels, &assigned.clusters)?, dataset.label_names()?)),
+        None => None,
+    };
+    Ok(Evaluation {
+        dataset: dataset.name().to_owned(),
+        restart: saved.restart,
+        images: dataset.len(),
+        confidence: assigned.confidence,
+        clusters: shares.iter().enumerate().map(share).collect(),
+        acc: scores.map(|s| s.acc),
+        nmi: scores.map(|s| s.nmi),
+        ari: scores.map(|s| s.ari),
+        confusion,
+    })
+}
+
+fn named(confusion: Confusion, names: Option<Vec<String>>) -> Confusion {
+    match names {
+        Some(names) => confusion.with_names(&names),
+        None => confusion,
+    }
+}
+
+/// The images in the order of the file.
+fn in_order(dataset: &Dataset) -> impl Iterator<Item = Result<Batch, DataError>> + '_ {
+    let len = dataset.len();
+    (0..len).step_by(READ).map(move |start| {
+        let range = start..(start + READ).min(len);
+        Ok(Batch { indices: range.clone().collect(), images: dataset.read_range(range)? })
+    })
+}
+
+impl Evaluation {
+    /// The result for people.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let images = human::count(self.images as u64);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{}: {images} images, mean confidence {:.3}, restart {}",
+            self.dataset, self.confidence, self.restart
+        );
+        if let (Some(acc), Some(nmi), Some(ari)) = (self.acc, self.nmi, self.ari) {
+            let _ = writeln!(out, "ACC {acc:.4}  NMI {nmi:.4}  ARI {ari:.4}");
+        }
+        let _ = writeln!(out, "\ncluster    images   share");
+        for Share { cluster, images, share } in &self.clusters {
+            let _ = writeln!(out, "{cluster:>7}  {:>8}  {:>5.1} %", human::count(*images), 100.0 * share);
+        }
+        if let Some(confusion) = &self.confusion {
+            let _ = write!(out, "\n{confusion}");
+        }
+        out
+    }
+}

@@ -1,0 +1,183 @@
+//! `log.jsonl`: one line per epoch of every restart.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use fs_err::File;
+use serde::{Deserialize, Serialize};
+
+use crate::error::TrainError;
+
+/// What one epoch of one restart did. Everything but the two timings is the same in every run with the same
+/// seed; the timings come last, so that a comparison can cut them off.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EpochRecord {
+    /// Restart, counted from 0.
+    pub restart: usize,
+    /// Epoch, counted from 1.
+    pub epoch: usize,
+    /// Mean of the loss over the images of the epoch.
+    pub loss: f64,
+    /// The same for every term of the loss, by name, before its weight.
+    pub terms: BTreeMap<String, f64>,
+    /// Learning rate of the last step.
+    pub lr: f64,
+    /// Clusters that got at least one image.
+    pub used_clusters: usize,
+    /// Mean entropy of the memberships divided by ln k: 0 = every image is certain, 1 = no image is.
+    pub entropy: f64,
+    /// Share of the smallest cluster.
+    pub smallest_share: f64,
+    /// Share of the largest cluster.
+    pub largest_share: f64,
+    /// Steps that were skipped because the loss or a gradient was not finite.
+    pub skipped_steps: usize,
+    /// Accuracy of the assignments made during the epoch, where the data has labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acc: Option<f64>,
+    /// Normalised mutual information of the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nmi: Option<f64>,
+    /// Wall time of the epoch.
+    pub seconds: f64,
+    /// Part of it that was spent waiting for images.
+    pub loading_seconds: f64,
+}
+
+/// The open log of a run.
+#[derive(Debug)]
+pub struct Log {
+    file: File,
+    lines: usize,
+}
+
+impl Log {
+    /// Opens the log for a run that was saved when it had `lines` lines. Later lines belong to work that is
+    /// about to be repeated and are cut off, also a last line that was only half written.
+    pub fn open(path: &Path, lines: usize) -> Result<Self, TrainError> {
+        let mut file = File::options().create(true).truncate(false).read(true).write(true).open(path)?;
+        let (kept, end) = line_end(&mut file, lines)?;
+        file.set_len(end)?;
+        std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0))?;
+        Ok(Self { file, lines: kept })
+    }
+
+    /// Number of complete lines.
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// Adds a line and flushes it to the disk, so that a checkpoint never knows more than the log.
+    pub fn append(&mut self, record: &EpochRecord) -> Result<(), TrainError> {
+        let mut line = serde_json::to_string(record).unwrap_or_default();
+        line.push('\n');
+        self.file.write_all(line.as_bytes())?;
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// Makes what was appended durable.
+    pub fn sync(&self) -> Result<(), TrainError> {
+        Ok(self.file.sync_data()?)
+    }
+}
+
+/// Where the first `lines` complete lines end, and how many there are.
+fn line_end(file: &mut File, lines: usize) -> Result<(usize, u64), TrainError> {
+    let mut reader = BufReader::new(file);
+    let (mut kept, mut end, mut line) = (0, 0, Vec::new());
+    while kept < lines {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line)?;
+        if read == 0 || line.last() != Some(&b'\n') {
+            break;
+        }
+        kept += 1;
+        end += read as u64;
+    }
+    Ok((kept, end))
+}
+
+/// Reads a whole log. Lines that do not parse are an error that names the line.
+pub fn read(path: &Path) -> Result<Vec<EpochRecord>, TrainError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let mut records = Vec::new();
+    for (i, line) in BufReader::new(File::open(path)?).lines().enumerate() {
+        let record = serde_json::from_str(&line?).map_err(|source| TrainError::DamagedLog {
+            path: PathBuf::from(path),
+            line: i + 1,
+            reason: source.to_string(),
+        })?;
+        records.push(record);
+    }
+    Ok(records)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn record(epoch: usize) -> EpochRecord {
+        EpochRecord {
+            restart: 1,
+            epoch,
+            loss: 0.1 + 0.2,
+            terms: BTreeMap::from([("separation".to_owned(), 0.25)]),
+            lr: 1e-3,
+            used_clusters: 9,
+            entropy: 0.5,
+            smallest_share: 0.0,
+            largest_share: 0.4,
+            skipped_steps: 0,
+            acc: Some(0.75),
+            nmi: None,
+            seconds: 1.5,
+            loading_seconds: 0.01,
+        }
+    }
+
+    #[test]
+    fn lines_past_the_checkpoint_are_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        let mut log = Log::open(&path, 0).unwrap();
+        (1..=4).for_each(|epoch| log.append(&record(epoch)).unwrap());
+        drop(log);
+        // Half a line, as a power cut leaves it.
+        std::fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"restart\":1,").unwrap();
+        let mut log = Log::open(&path, 2).unwrap();
+        assert_eq!(log.lines(), 2);
+        log.append(&record(3)).unwrap();
+        log.sync().unwrap();
+        let epochs: Vec<_> = read(&path).unwrap().iter().map(|r| r.epoch).collect();
+        assert_eq!(epochs, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_log_that_lost_lines_keeps_what_it_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        Log::open(&path, 0).unwrap().append(&record(1)).unwrap();
+        assert_eq!(Log::open(&path, 5).unwrap().lines(), 1);
+    }
+
+    #[test]
+    fn timings_are_the_last_fields_and_missing_metrics_are_absent() {
+        let text = serde_json::to_string(&record(1)).unwrap();
+        assert!(text.ends_with(",\"seconds\":1.5,\"loading_seconds\":0.01}"), "{text}");
+        assert!(text.contains("\"acc\":0.75") && !text.contains("nmi"));
+    }
+
+    #[test]
+    fn a_damaged_line_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        std::fs::write(&path, "{}\n").unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains("line 1"), "{error}");
+    }
+}

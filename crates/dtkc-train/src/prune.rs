@@ -1,0 +1,143 @@
+//! Successive halving: restarts that are behind early are not trained to the end.
+
+use serde::{Deserialize, Serialize};
+
+/// How restarts are pruned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PruneConfig {
+    /// Epochs that every restart gets before the first comparison.
+    pub first_epoch: usize,
+    /// Share of the restarts that goes on after a comparison; the epochs between comparisons grow by its
+    /// inverse, so that every stage costs about the same.
+    pub keep: f64,
+    /// Restarts that are always trained to the end.
+    pub finalists: usize,
+}
+
+impl Default for PruneConfig {
+    fn default() -> Self {
+        Self { first_epoch: 5, keep: 0.5, finalists: 2 }
+    }
+}
+
+impl PruneConfig {
+    /// Says what is wrong with the numbers, if anything.
+    pub fn problem(&self) -> Option<String> {
+        if self.first_epoch == 0 {
+            return Some("prune.first_epoch is 0, but a restart needs at least one epoch to be compared".into());
+        }
+        if !(self.keep > 0.0 && self.keep < 1.0) {
+            return Some(format!("prune.keep is {}, but must lie between 0 and 1, for example 0.5", self.keep));
+        }
+        (self.finalists == 0).then(|| "prune.finalists is 0, but at least one restart must reach the end".into())
+    }
+}
+
+/// A stage: all restarts that are left are trained until `epoch`, then only the best `keep` go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stage {
+    /// Epochs that a restart has at the end of the stage.
+    pub epoch: usize,
+    /// Restarts that go on.
+    pub keep: usize,
+}
+
+/// The stages for `runs` restarts of `epochs` epochs. The last stage always ends at `epochs` and keeps all
+/// that reach it; without pruning it is the only one.
+pub fn stages(config: Option<&PruneConfig>, runs: usize, epochs: usize) -> Vec<Stage> {
+    let Some(config) = config else { return vec![Stage { epoch: epochs, keep: runs }] };
+    let mut stages = Vec::new();
+    let (mut alive, mut epoch) = (runs, config.first_epoch as f64);
+    while alive > config.finalists && epoch.round() < epochs as f64 {
+        let keep = ((alive as f64 * config.keep).ceil() as usize).min(alive - 1).max(config.finalists).max(1);
+        stages.push(Stage { epoch: epoch.round() as usize, keep });
+        alive = keep;
+        epoch /= config.keep;
+    }
+    stages.push(Stage { epoch: epochs, keep: alive });
+    stages
+}
+
+/// The `keep` restarts with the lowest loss, in their original order. A loss that is not finite is the worst;
+/// of two equal ones the earlier restart stays.
+pub fn survivors(losses: &[(usize, f64)], keep: usize) -> Vec<usize> {
+    let rank = |loss: f64| if loss.is_finite() { loss } else { f64::INFINITY };
+    let mut order = losses.to_vec();
+    order.sort_by(|a, b| rank(a.1).total_cmp(&rank(b.1)).then(a.0.cmp(&b.0)));
+    let mut kept: Vec<usize> = order.into_iter().take(keep).map(|(restart, _)| restart).collect();
+    kept.sort_unstable();
+    kept
+}
+
+/// Epochs that all stages cost together, if no restart stops early.
+pub fn total_epochs(stages: &[Stage], runs: usize) -> usize {
+    let (mut alive, mut before, mut total) = (runs, 0, 0);
+    for stage in stages {
+        total += alive * (stage.epoch - before);
+        (alive, before) = (stage.keep, stage.epoch);
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn on() -> PruneConfig {
+        PruneConfig::default()
+    }
+
+    #[test]
+    fn without_pruning_there_is_one_stage() {
+        assert_eq!(stages(None, 20, 100), [Stage { epoch: 100, keep: 20 }]);
+        assert_eq!(total_epochs(&stages(None, 20, 100), 20), 2000);
+    }
+
+    #[test]
+    fn twenty_restarts_cost_a_fifth() {
+        let stages = stages(Some(&on()), 20, 100);
+        let pairs: Vec<_> = stages.iter().map(|s| (s.epoch, s.keep)).collect();
+        assert_eq!(pairs, [(5, 10), (10, 5), (20, 3), (40, 2), (100, 2)]);
+        // 20*5 + 10*5 + 5*10 + 3*20 + 2*60
+        assert_eq!(total_epochs(&stages, 20), 380);
+    }
+
+    #[test]
+    fn few_restarts_or_epochs_are_not_pruned() {
+        assert_eq!(stages(Some(&on()), 2, 100), [Stage { epoch: 100, keep: 2 }]);
+        assert_eq!(stages(Some(&on()), 1, 100), [Stage { epoch: 100, keep: 1 }]);
+        assert_eq!(stages(Some(&on()), 20, 5), [Stage { epoch: 5, keep: 20 }]);
+    }
+
+    #[test]
+    fn the_lowest_losses_survive_in_order() {
+        let losses = [(0, 0.5), (1, f64::NAN), (3, 0.1), (4, 0.5), (7, 0.2)];
+        assert_eq!(survivors(&losses, 3), [0, 3, 7]);
+        assert_eq!(survivors(&losses, 4), [0, 3, 4, 7]);
+        assert_eq!(survivors(&losses, 9), [0, 1, 3, 4, 7]);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert!(on().problem().is_none());
+        assert!(PruneConfig { keep: 1.0, ..on() }.problem().is_some_and(|p| p.contains("keep")));
+        assert!(PruneConfig { first_epoch: 0, ..on() }.problem().is_some());
+        assert!(PruneConfig { finalists: 0, ..on() }.problem().is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn stages_always_move_forward(
+            runs in 1usize..60, epochs in 1usize..300, first in 1usize..40, keep in 0.05f64..0.95, finalists in 1usize..5,
+        ) {
+            let config = PruneConfig { first_epoch: first, keep, finalists };
+            let stages = stages(Some(&config), runs, epochs);
+            prop_assert_eq!(stages[stages.len() - 1].epoch, epochs);
+            prop_assert!(stages.windows(2).all(|w| w[0].epoch <= w[1].epoch && w[0].keep >= w[1].keep));
+            prop_assert!(stages.iter().all(|s| s.keep >= 1 && s.keep >= finalists.min(runs)));
+            prop_assert!(total_epochs(&stages, runs) <= runs * epochs);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The files of a run, and the lock that keeps two processes from using it at the same time.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use crate::error::TrainError;
+
+/// A run directory that this process holds.
+#[derive(Debug)]
+pub struct RunDir {
+    root: PathBuf,
+    // Held for its lock alone: the operating system releases it however the process ends.
+    _lock: File,
+}
+
+/// What `fit` does with a directory that already holds a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Refuse, so that nothing is lost by accident.
+    Refuse,
+    /// Remove the files of the old run, and only those.
+    Replace,
+}
+
+impl RunDir {
+    /// Creates a directory for a new run.
+    pub fn create(root: &Path, existing: Existing) -> Result<Self, TrainError> {
+        if root.is_file() {
+            return Err(TrainError::NotAFolder { path: root.to_owned() });
+        }
+        fs_err::create_dir_all(root)?;
+        let lock = lock(root)?;
+        let run = Self { root: root.to_owned(), _lock: lock };
+        if run.config().exists() {
+            match existing {
+                Existing::Refuse => return Err(TrainError::RunExists { path: root.to_owned() }),
+                Existing::Replace => run.remove_files()?,
+            }
+        } else if holds_foreign_files(root)? {
+            return Err(TrainError::ForeignFolder { path: root.to_owned() });
+        }
+        fs_err::create_dir_all(run.checkpoints())?;
+        Ok(run)
+    }
+
+    /// Opens an existing run to change it.
+    pub fn open(root: &Path) -> Result<Self, TrainError> {
+        require_run(root)?;
+        let lock = lock(root)?;
+        Ok(Self { root: root.to_owned(), _lock: lock })
+    }
+
+    /// The directory itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The resolved configuration.
+    pub fn config(&self) -> PathBuf {
+        config_path(&self.root)
+    }
+
+    /// One line per epoch.
+    pub fn log(&self) -> PathBuf {
+        self.root.join("log.jsonl")
+    }
+
+    /// One line per number of clusters that was tried.
+    pub fn trials(&self) -> PathBuf {
+        self.root.join("clusters.jsonl")
+    }
+
+    /// The figures of all restarts.
+    pub fn summary(&self) -> PathBuf {
+        summary_path(&self.root)
+    }
+
+    /// The exported model.
+    pub fn model(&self) -> PathBuf {
+        self.root.join("model.onnx")
+    }
+
+    /// The folder of the checkpoints.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.root.join("checkpoints")
+    }
+
+    /// Everything that is needed to continue a restart.
+    pub fn last(&self, restart: usize) -> PathBuf {
+        self.checkpoints().join(format!("restart-{restart:03}.last.ckpt"))
+    }
+
+    /// The network of a restart's best epoch.
+    pub fn best(&self, restart: usize) -> PathBuf {
+        best_path(&self.root, restart)
+    }
+
+    fn remove_files(&self) -> Result<(), TrainError> {
+        // The configuration goes first: what is left is then no longer taken for a run.
+        for file in [self.config(), self.log(), self.trials(), self.summary(), self.model()] {
+            if file.exists() {
+                fs_err::remove_file(file)?;
+            }
+        }
+        if self.checkpoints().exists() {
+            fs_err::remove_dir_all(self.checkpoints())?;
+        }
+        Ok(())
+    }
+}
+
+/// The resolved configuration of the run at `root`.
+pub fn config_path(root: &Path) -> PathBuf {
+    root.join("config.toml")
+}
+
+/// The summary of the run at `root`.
+pub fn summary_path(root: &Path) -> PathBuf {
+    root.join("summary.json")
+}
+
+/// The network of the best epoch of `restart` of the run at `root`.
+pub fn best_path(root: &Path, restart: usize) -> PathBuf {
+    root.join("checkpoints").join(format!("restart-{restart:03}.best.ckpt"))
+}
+
+/// Fails unless `root` holds a run.
+pub fn require_run(root: &Path) -> Result<(), TrainError> {
+    if config_path(root).is_file() { Ok(()) } else { Err(TrainError::NoRun { path: root.to_owned() }) }
+}
+
+fn lock(root: &Path) -> Result<File, TrainError> {
+    let path = root.join(".lock");
+    let file = fs_err::OpenOptions::new().create(true).truncate(false).write(true).open(&path)?.into_parts().0;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(TrainError::Locked { path: root.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(TrainError::Lock { path, source }),
+    }
+}
+
+/// Files that are neither hidden nor left by a run that was stopped before its configuration was written.
+fn holds_foreign_files(root: &Path) -> Result<bool, TrainError> {
+    for entry in fs_err::read_dir(root)? {
+        let name = entry?.file_name();
+        let name = name.to_string_lossy();
+        if !name.starts_with('.') && name != "checkpoints" {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_not_overwritten_unless_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("run");
+        let run = RunDir::create(&root, Existing::Refuse).unwrap();
+        std::fs::write(run.config(), "x").unwrap();
+        std::fs::write(run.last(0), "x").unwrap();
+        drop(run);
+        let error = RunDir::create(&root, Existing::Refuse).unwrap_err().to_string();
+        assert!(error.contains("resume") && error.contains("--force"), "{error}");
+        std::fs::write(root.join("notes.txt"), "mine").unwrap();
+        let run = RunDir::create(&root, Existing::Replace).unwrap();
+        assert!(!run.config().exists() && !run.last(0).exists());
+        assert!(root.join("notes.txt").exists(), "only the run's own files go");
+    }
+
+    #[test]
+    fn a_second_process_is_refused_while_the_first_holds_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = RunDir::create(folder.path(), Existing::Refuse).unwrap();
+        std::fs::write(first.config(), "x").unwrap();
+        // A lock belongs to an open file, so a second open in this process stands for another process.
+        let error = RunDir::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("another process"), "{error}");
+        drop(first);
+        RunDir::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_not_a_run_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = RunDir::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("config.toml"), "{error}");
+        std::fs::write(folder.path().join("thesis.tex"), "x").unwrap();
+        let error = RunDir::create(folder.path(), Existing::Replace).unwrap_err().to_string();
+        assert!(error.contains("other files"), "{error}");
+    }
+}

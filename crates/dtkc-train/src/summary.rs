@@ -1,0 +1,248 @@
+//! `summary.json` and the table Best / Mean / Sd.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use dtkc_cli::human;
+use serde::{Deserialize, Serialize};
+
+use crate::error::TrainError;
+use crate::restart::Ended;
+
+/// The figures of one restart.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunFigures {
+    /// Restart, counted from 0.
+    pub restart: usize,
+    /// Seed of its initial weights.
+    pub seed: u64,
+    /// Why it ended.
+    pub ended: Ended,
+    /// Epochs trained.
+    pub epochs: usize,
+    /// The epoch whose weights were kept.
+    pub best_epoch: usize,
+    /// Mean training loss of that epoch.
+    pub training_loss: f64,
+    /// Loss on the fixed batches that all restarts share: restarts are compared by it.
+    pub loss: f64,
+    /// Accuracy, where the data has labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acc: Option<f64>,
+    /// Normalised mutual information (arithmetic mean).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nmi: Option<f64>,
+    /// Adjusted Rand index.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ari: Option<f64>,
+    /// Clusters that have at least one image.
+    pub used_clusters: usize,
+    /// Steps skipped because they were not finite.
+    pub skipped_steps: usize,
+}
+
+/// Best, mean and standard deviation of one metric.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Value of the restart with the lowest loss, which is chosen without labels.
+    pub best: f64,
+    /// Mean over restarts.
+    pub mean: f64,
+    /// Standard deviation over restarts (of a sample: n - 1).
+    pub sd: f64,
+}
+
+/// Wall times; they are the only part of the summary that differs between two runs with the same seed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Sum over all epochs.
+    pub seconds: f64,
+    /// Part of it that was spent waiting for images.
+    pub loading_seconds: f64,
+    /// Images trained on per second.
+    pub images_per_second: f64,
+}
+
+/// Everything a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Version of dtkc-train.
+    pub version: String,
+    /// Method.
+    pub method: String,
+    /// Preset that the settings started from.
+    pub preset: String,
+    /// Name of the dataset.
+    pub dataset: String,
+    /// Its fingerprint.
+    pub dataset_fingerprint: String,
+    /// Number of images.
+    pub images: usize,
+    /// Number of clusters.
+    pub clusters: usize,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Hash of the settings.
+    pub config_hash: String,
+    /// The restart with the lowest loss.
+    pub best_restart: usize,
+    /// Images in each cluster of the best restart, largest first, as the exported model numbers them.
+    pub cluster_sizes: Vec<u64>,
+    /// Accuracy over all restarts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acc: Option<Spread>,
+    /// Normalised mutual information over all restarts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nmi: Option<Spread>,
+    /// Every restart, pruned ones too.
+    pub runs: Vec<RunFigures>,
+    /// Wall times.
+    pub timing: Timing,
+}
+
+/// The restart with the lowest loss; of equal ones the first. `None` when no loss is finite.
+pub fn best(runs: &[RunFigures]) -> Option<&RunFigures> {
+    runs.iter()
+        .filter(|run| run.loss.is_finite())
+        .min_by(|a, b| a.loss.total_cmp(&b.loss).then(a.restart.cmp(&b.restart)))
+}
+
+/// Best / mean / sd of a metric over the restarts that have it.
+pub fn spread(runs: &[RunFigures], metric: impl Fn(&RunFigures) -> Option<f64>) -> Option<Spread> {
+    let best = metric(best(runs)?)?;
+    let values: Vec<f64> = runs.iter().filter_map(&metric).collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let square: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    let sd = if values.len() > 1 { (square / (n - 1.0)).sqrt() } else { 0.0 };
+    Some(Spread { best, mean, sd })
+}
+
+impl Summary {
+    /// Writes the file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<(), TrainError> {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        Ok(dtkc_files::write(path, text.as_bytes())?)
+    }
+
+    /// Reads the file.
+    pub fn read(path: &Path) -> Result<Self, TrainError> {
+        let text = fs_err::read_to_string(path)?;
+        serde_json::from_str(&text).map_err(|e| TrainError::ConfigFile { path: path.to_owned(), reason: e.to_string() })
+    }
+
+    /// The table for people.
+    pub fn table(&self) -> String {
+        let mut out = String::new();
+        let Self { method, preset, dataset, clusters, .. } = self;
+        let images = human::count(self.images as u64);
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "{method} ({preset}) on {dataset}: {images} images, {clusters} clusters");
+        let _ = writeln!(out, "\nrestart  epochs  kept      loss    ACC    NMI    ARI  used  ended");
+        for run in &self.runs {
+            let mark = if run.restart == self.best_restart { '*' } else { ' ' };
+            let _ = writeln!(
+                out,
+                "{mark}{:>6}  {:>6}  {:>4}  {:>8.4}  {}  {}  {}  {:>4}  {}",
+                run.restart,
+                run.epochs,
+                run.best_epoch,
+                run.loss,
+                share(run.acc),
+                share(run.nmi),
+                share(run.ari),
+                run.used_clusters,
+                run.ended
+            );
+        }
+        let _ = writeln!(out, "(* lowest loss; chosen without labels)");
+        if let (Some(acc), Some(nmi)) = (self.acc, self.nmi) {
+            let _ = writeln!(out, "\n        Best   Mean     Sd");
+            for (name, s) in [("ACC", acc), ("NMI", nmi)] {
+                let _ =
+                    writeln!(out, "{name}   {}  {}  {}", share(Some(s.best)), share(Some(s.mean)), share(Some(s.sd)));
+            }
+        }
+        out
+    }
+}
+
+/// A number between 0 and 1 as the paper prints it, with three digits: `.812`.
+fn share(value: Option<f64>) -> String {
+    match value {
+        None => "    -".into(),
+        Some(v) => {
+            let text = format!("{v:.3}");
+            format!("{:>5}", text.strip_prefix('0').unwrap_or(&text))
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn run(restart: usize, loss: f64, acc: Option<f64>) -> RunFigures {
+        RunFigures {
+            restart,
+            seed: restart as u64,
+            ended: Ended::Epochs,
+            epochs: 100,
+            best_epoch: 90,
+            training_loss: loss,
+            loss,
+            acc,
+            nmi: acc,
+            ari: acc,
+            used_clusters: 10,
+            skipped_steps: 0,
+        }
+    }
+
+    #[test]
+    fn the_lowest_loss_is_the_best_whatever_its_accuracy() {
+        let runs =
+            [run(0, 0.3, Some(0.9)), run(1, 0.1, Some(0.6)), run(2, f64::NAN, Some(0.99)), run(3, 0.1, Some(0.7))];
+        assert_eq!(best(&runs).unwrap().restart, 1);
+        let acc = spread(&runs, |r| r.acc).unwrap();
+        // NumPy: mean and std(ddof=1) of [.9, .6, .99, .7]
+        assert!((acc.best - 0.6).abs() < 1e-12 && (acc.mean - 0.7975).abs() < 1e-12, "{acc:?}");
+        assert!((acc.sd - 0.178_955_3).abs() < 1e-6, "{acc:?}");
+    }
+
+    #[test]
+    fn without_labels_there_is_no_spread() {
+        let runs = [run(0, 0.3, None)];
+        assert!(spread(&runs, |r| r.acc).is_none());
+        assert_eq!(best(&runs).unwrap().restart, 0);
+        assert!(best(&[run(0, f64::INFINITY, None)]).is_none());
+    }
+
+    #[test]
+    fn the_table_reads_well() {
+        let runs = vec![run(0, 0.3, Some(0.9)), run(1, 0.1, Some(1.0))];
+        let summary = Summary {
+            version: "1".into(),
+            method: "dtkc".into(),
+            preset: "plus".into(),
+            dataset: "usps".into(),
+            dataset_fingerprint: String::new(),
+            images: 9298,
+            clusters: 10,
+            seed: 0,
+            config_hash: String::new(),
+            best_restart: 1,
+            cluster_sizes: vec![1; 10],
+            acc: spread(&runs, |r| r.acc),
+            nmi: spread(&runs, |r| r.nmi),
+            runs,
+            timing: Timing { seconds: 1.0, loading_seconds: 0.0, images_per_second: 1.0 },
+        };
+        let table = summary.table();
+        assert!(table.contains("dtkc (plus) on usps: 9,298 images, 10 clusters"), "{table}");
+        assert!(table.contains("*     1     100    90    0.1000  1.000  1.000"), "{table}");
+        assert!(table.contains("ACC   1.000   .950   .071"), "{table}");
+    }
+}

@@ -1,0 +1,110 @@
+//! A limit on the time: how many restarts of how many epochs fit, decided once and written down.
+//!
+//! With a time budget the result depends on the speed of the machine. The decision is therefore made once, after the
+//! first epoch, and kept in `budget.json`, so that a resumed run follows the same plan.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::RunConfig;
+use crate::error::TrainError;
+use crate::prune;
+use crate::run_dir::RunDir;
+
+/// Part of the budget that is planned with; the rest is for scoring, export and surprises.
+const USABLE: f64 = 0.9;
+
+/// What fits the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Plan {
+    pub(super) runs: usize,
+    pub(super) epochs: usize,
+}
+
+/// The time that a run has.
+pub(super) struct Budget {
+    seconds: Option<f64>,
+    spent_before: f64,
+    started: Instant,
+    path: PathBuf,
+    plan: Option<Plan>,
+}
+
+impl Budget {
+    /// `spent` seconds were used before this process began.
+    pub(super) fn open(run: &RunDir, config: &RunConfig, spent: f64) -> Result<Self, TrainError> {
+        let seconds = Some(config.run.budget_seconds).filter(|&seconds| seconds > 0.0);
+        let path = run.root().join("budget.json");
+        let plan = match seconds.is_some() && path.exists() {
+            true => Some(serde_json::from_str(&fs_err::read_to_string(&path)?).map_err(|e| {
+                TrainError::ConfigFile { path: path.clone(), reason: format!("{e}; delete it to plan anew") }
+            })?),
+            false => None,
+        };
+        Ok(Self { seconds, spent_before: spent, started: Instant::now(), path, plan })
+    }
+
+    /// Whether the time is used up.
+    pub(super) fn exhausted(&self) -> bool {
+        self.seconds.is_some_and(|seconds| self.spent_before + self.started.elapsed().as_secs_f64() >= seconds * USABLE)
+    }
+
+    /// Whether the plan has still to be made.
+    pub(super) fn needs_plan(&self) -> bool {
+        self.seconds.is_some() && self.plan.is_none()
+    }
+
+    /// The plan, where there is a budget.
+    pub(super) fn planned(&self) -> Option<Plan> {
+        self.plan
+    }
+
+    /// Makes the plan from the time that one epoch takes.
+    pub(super) fn make_plan(&mut self, config: &RunConfig, epoch_seconds: f64) -> Result<Plan, TrainError> {
+        let plan = fitting(config, self.seconds.unwrap_or(f64::INFINITY) * USABLE / epoch_seconds.max(1e-9));
+        let text = serde_json::to_string(&plan).unwrap_or_default();
+        dtkc_files::write(&self.path, text.as_bytes())?;
+        self.plan = Some(plan);
+        Ok(plan)
+    }
+}
+
+/// The most restarts, and if there is only one the most epochs, that cost no more than `epochs` epochs in all.
+fn fitting(config: &RunConfig, epochs: f64) -> Plan {
+    let asked = &config.settings.plan;
+    let cost = |runs| prune::total_epochs(&prune::stages(config.pruning(), runs, asked.epochs), runs) as f64;
+    let runs = (1..=asked.runs).rev().find(|&runs| cost(runs) <= epochs);
+    match runs {
+        Some(runs) => Plan { runs, epochs: asked.epochs },
+        None => Plan { runs: 1, epochs: (epochs as usize).clamp(1, asked.epochs) },
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> RunConfig {
+        RunConfig::resolve(&[text.parse().unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn restarts_are_reduced_first_and_epochs_only_for_a_single_one() {
+        let config = config("preset = 'authors'\nplan.runs = 20\nplan.epochs = 100");
+        assert_eq!(fitting(&config, 1e9), Plan { runs: 20, epochs: 100 });
+        assert_eq!(fitting(&config, 350.0), Plan { runs: 3, epochs: 100 });
+        assert_eq!(fitting(&config, 40.5), Plan { runs: 1, epochs: 40 });
+        assert_eq!(fitting(&config, 0.2), Plan { runs: 1, epochs: 1 });
+    }
+
+    #[test]
+    fn pruning_makes_room_for_more_restarts() {
+        let config = config("preset = 'plus'\nplan.runs = 20\nplan.epochs = 100\nplan.prune = true");
+        // 20 restarts cost 380 epochs (see prune.rs).
+        assert_eq!(fitting(&config, 380.0).runs, 20);
+        assert!((2..20).contains(&fitting(&config, 300.0).runs));
+    }
+}

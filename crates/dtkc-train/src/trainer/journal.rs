@@ -1,0 +1,82 @@
+//! What a run writes down: the log and the checkpoints, in an order that survives a crash at any point.
+
+use std::time::{Duration, Instant};
+
+use crate::config::RunConfig;
+use crate::error::TrainError;
+use crate::log::{EpochRecord, Log};
+use crate::restart::{self, BestMeta, Identity, Restart, StoredNetwork};
+use crate::run_dir::RunDir;
+
+/// The log and the checkpoints of a run.
+pub(super) struct Journal<'a> {
+    run: &'a RunDir,
+    config_hash: String,
+    data: String,
+    log: Log,
+    interval: Duration,
+    last_save: Instant,
+}
+
+impl<'a> Journal<'a> {
+    /// Opens the log and cuts off what the checkpoints do not know.
+    pub(super) fn open(run: &'a RunDir, config: &RunConfig) -> Result<Self, TrainError> {
+        let mut lines = 0;
+        for index in 0..config.settings.plan.runs {
+            let path = run.last(index);
+            if path.exists() {
+                lines = lines.max(restart::log_lines(&path)?);
+            }
+        }
+        Ok(Self {
+            run,
+            config_hash: config.hash(),
+            data: config.data.fingerprint.clone(),
+            log: Log::open(&run.log(), lines)?,
+            interval: Duration::from_secs_f64(config.run.checkpoint_seconds),
+            last_save: Instant::now(),
+        })
+    }
+
+    /// The run directory.
+    pub(super) fn root(&self) -> &std::path::Path {
+        self.run.root()
+    }
+
+    /// What a checkpoint of this restart must say that it belongs to.
+    pub(super) fn identity(&self, restart: usize) -> Identity {
+        Identity { config_hash: self.config_hash.clone(), data: self.data.clone(), restart }
+    }
+
+    /// Epochs that the log holds.
+    pub(super) fn epochs(&self) -> usize {
+        self.log.lines()
+    }
+
+    /// Adds an epoch to the log.
+    pub(super) fn append(&mut self, record: &EpochRecord) -> Result<(), TrainError> {
+        self.log.append(record)
+    }
+
+    /// Saves a restart. The log goes to the disk first: a checkpoint must never know more lines than the disk has.
+    pub(super) fn save(&mut self, restart: &Restart) -> Result<(), TrainError> {
+        self.log.sync()?;
+        restart.save(&self.run.last(restart.index), &self.identity(restart.index), self.log.lines())?;
+        self.last_save = Instant::now();
+        Ok(())
+    }
+
+    /// Saves a restart when the last checkpoint is old enough.
+    pub(super) fn save_if_due(&mut self, restart: &Restart) -> Result<(), TrainError> {
+        if self.last_save.elapsed() >= self.interval { self.save(restart) } else { Ok(()) }
+    }
+
+    /// Writes the network of the best epoch of a restart that has ended.
+    pub(super) fn save_network(&self, restart: &Restart) -> Result<(), TrainError> {
+        let identity = self.identity(restart.index);
+        let epoch = restart.best.as_ref().map_or(0, |best| best.epoch);
+        let sizes = restart.outcome.as_ref().map(|outcome| outcome.sizes.clone()).unwrap_or_default();
+        let network = StoredNetwork { meta: BestMeta { identity, epoch }, state: restart.model.state(), sizes };
+        network.save(&self.run.best(restart.index))
+    }
+}

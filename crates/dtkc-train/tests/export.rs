@@ -1,0 +1,61 @@
+//! The exported file against the network that it comes from. Needs ONNX Runtime (scripts/setup.sh gets it).
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, fit, program};
+use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
+
+#[test]
+fn the_exported_model_gives_the_clusters_of_evaluate() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 200, true);
+    let run = place.path("run");
+    fit(&data, &run, &["--runs", "2", "--epochs", "4"]).assert().success();
+    program().arg("export").arg(&run).assert().success();
+    let model = ModelFile::open(run.join("model.onnx")).unwrap();
+    let metadata = model.metadata();
+    let parity = metadata.parity.unwrap();
+    assert!(parity.images == 200 && parity.max_difference < 1e-5, "{parity:?}");
+    assert_eq!((metadata.provenance.method.as_str(), metadata.provenance.preset.as_str()), ("dtkc", "plus"));
+    assert!(metadata.clusters.is_sorted_by(|a, b| a.size >= b.size), "{:?}", metadata.clusters);
+    assert!(metadata.metrics.contains_key("acc"));
+
+    let dataset = dtkc_data::Dataset::open(&data).unwrap();
+    let mut session = Session::new(&Runtime::find(None).unwrap(), &model, &SessionOptions::default()).unwrap();
+    let found = session.run(&dataset.read_range(0..200).unwrap(), 200).unwrap();
+    let sizes: Vec<u64> =
+        (0..3).map(|cluster| found.clusters.iter().filter(|&&c| c == cluster).count() as u64).collect();
+    assert_eq!(sizes, metadata.clusters.iter().map(|c| c.size).collect::<Vec<_>>());
+    let acc = dtkc_metrics::accuracy(&dataset.labels().unwrap().unwrap(), &found.clusters).unwrap();
+    assert!((acc - metadata.metrics["acc"]).abs() < 1e-12);
+}
+
+#[test]
+fn exporting_twice_gives_the_same_bytes_and_fit_exports_too() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 100, false);
+    let run = place.path("run");
+    fit(&data, &run, &["--runs", "2", "--epochs", "2"]).assert().success();
+    let bytes = |name: &str, more: &[&str]| {
+        program().arg("export").arg(&run).arg("--out").arg(place.path(name)).args(more).assert().success();
+        std::fs::read(place.path(name)).unwrap()
+    };
+    assert_eq!(bytes("a.onnx", &[]), bytes("b.onnx", &[]));
+    assert_ne!(bytes("c.onnx", &["--restart", "0"]), bytes("d.onnx", &["--restart", "1"]));
+    program().arg("resume").arg(&run).arg("--quiet").assert().success();
+    assert_eq!(std::fs::read(run.join("model.onnx")).unwrap(), bytes("e.onnx", &[]));
+}
+
+#[test]
+fn a_missing_runtime_is_named_and_training_is_kept() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 100, false);
+    let run = place.path("run");
+    fit(&data, &run, &["--runs", "1", "--epochs", "1"]).assert().success();
+    let (code, text) =
+        common::failure(program().arg("resume").arg(&run).args(["--quiet", "--onnxruntime", "/no/such/lib.so"]));
+    assert_eq!((code, text.lines().count()), (1, 1), "{text}");
+    assert!(text.contains("/no/such/lib.so") && text.contains("dtkc-train export"), "{text}");
+    assert!(run.join("summary.json").exists() && !run.join("model.onnx").exists());
+}

@@ -1,0 +1,192 @@
+//! The program as a user meets it: results, files, mistakes.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, SIDE, failure, fit, program};
+use dtkc_data::{ImageShape, ImageWriter, WriterOptions};
+use serde_json::Value;
+
+fn json(text: &[u8]) -> Value {
+    serde_json::from_slice(text).unwrap()
+}
+
+#[test]
+fn fit_writes_a_run_that_can_be_evaluated() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 300, true);
+    let run = place.path("run");
+    let output = fit(&data, &run, &["--runs", "3", "--epochs", "12", "--no-prune"]).arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary = json(&output.stdout);
+    assert_eq!(summary["runs"].as_array().unwrap().len(), 3);
+    let best = summary["acc"]["best"].as_f64().unwrap();
+    assert!(best > 0.8, "three plain shapes are found: {summary}");
+    let lines = std::fs::read_to_string(run.join("log.jsonl")).unwrap();
+    let first = json(lines.lines().next().unwrap().as_bytes());
+    for key in ["restart", "epoch", "loss", "terms", "used_clusters", "entropy", "smallest_share", "acc", "seconds"] {
+        assert!(!first[key].is_null(), "{key} is missing: {first}");
+    }
+    assert!(first["terms"]["separation"].is_number() && first["terms"]["companion_1"].is_number(), "{first}");
+    let config = std::fs::read_to_string(run.join("config.toml")).unwrap();
+    assert!(config.contains("hidden = 8") && config.contains("preset = \"plus\""), "{config}");
+
+    let output = program().args(["evaluate", "--json", "--data"]).arg(&data).arg(&run).output().unwrap();
+    let evaluation = json(&output.stdout);
+    assert!((evaluation["acc"].as_f64().unwrap() - best).abs() < 1e-12, "{evaluation}");
+    let sizes: Vec<u64> =
+        evaluation["clusters"].as_array().unwrap().iter().map(|c| c["images"].as_u64().unwrap()).collect();
+    assert!(sizes.is_sorted_by(|a, b| a >= b), "cluster 0 is the largest: {sizes:?}");
+    assert_eq!(sizes.iter().sum::<u64>(), 300);
+}
+
+#[test]
+fn labels_are_optional() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 90, false);
+    let run = place.path("run");
+    let output = fit(&data, &run, &["--runs", "1", "--epochs", "2"]).arg("--json").output().unwrap();
+    let summary = json(&output.stdout);
+    assert!(summary["acc"].is_null() && summary["runs"][0]["loss"].is_number(), "{summary}");
+    let output = program().arg("evaluate").arg(&run).arg("--data").arg(&data).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("share") && !text.contains("ACC"), "{text}");
+}
+
+#[test]
+fn every_preset_and_method_trains() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 61, true);
+    for (i, preset) in ["paper", "authors", "tk-uco", "plus"].into_iter().enumerate() {
+        for method in ["dtkc", "ddc"] {
+            let run = place.path(&format!("{method}{i}"));
+            // 61 images leave a last batch of one or two.
+            fit(
+                &data,
+                &run,
+                &["--runs", "1", "--epochs", "1", "--batch", "20", "--preset", preset, "--method", method],
+            )
+            .assert()
+            .success();
+            let log = std::fs::read_to_string(run.join("log.jsonl")).unwrap();
+            assert_eq!(log.contains("companion_1"), method == "dtkc", "{preset} {method}: {log}");
+            assert_eq!(log.contains("consistency"), preset == "plus", "{preset}: {log}");
+        }
+    }
+}
+
+#[test]
+fn the_number_of_clusters_can_be_found() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 240, false);
+    let run = place.path("run");
+    let more =
+        ["--clusters", "auto", "--k-range", "2..4", "--set", "run.trial_steps=60", "--runs", "1", "--epochs", "1"];
+    fit(&data, &run, &[]).args(more).assert().success();
+    let trials = std::fs::read_to_string(run.join("clusters.jsonl")).unwrap();
+    let tried: Vec<u64> = trials.lines().map(|line| json(line.as_bytes())["clusters"].as_u64().unwrap()).collect();
+    assert_eq!(tried, [2, 3, 4]);
+    let summary = json(&std::fs::read(run.join("summary.json")).unwrap());
+    assert!((2..=4).contains(&summary["clusters"].as_u64().unwrap()));
+}
+
+#[test]
+fn a_budget_limits_the_work() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 300, false);
+    let run = place.path("run");
+    let begin = std::time::Instant::now();
+    fit(&data, &run, &["--runs", "50", "--epochs", "100000", "--patience", "0", "--budget", "2s"]).assert().success();
+    assert!(begin.elapsed().as_secs() < 30);
+    assert!(run.join("summary.json").exists() && run.join("budget.json").exists());
+}
+
+#[test]
+fn mistakes_get_one_sentence() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 30, true);
+    let run = place.path("run");
+    let cases: [(&[&str], i32, &[&str]); 9] = [
+        (&["--set", "loss.lamda=1"], 2, &["loss.lamda", "lambda"]),
+        (&["--set", "run.sead=1"], 2, &["run.sead"]),
+        (&["--set", "nonsense"], 2, &["--set"]),
+        (&["--lr", "-1"], 2, &["optim.lr"]),
+        (&["--clusters", "31"], 1, &["30 images", "31 clusters"]),
+        (&["--config", "no-such.toml"], 1, &["no-such.toml"]),
+        (&["--device", "cuda:0"], 2, &["cuda", "not compiled in", "cpu"]),
+        (&["--set", "network.blocks=[{kernel=9,filters=4}]"], 2, &["12x12", "--size"]),
+        (&["--batch", "1"], 2, &["plan.batch"]),
+    ];
+    for (flags, code, words) in cases {
+        let (found, text) = failure(fit(&data, &run, &[]).args(flags));
+        assert_eq!((found, text.lines().count()), (code, 1), "{flags:?}: {text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{flags:?}: {text}");
+        assert!(!run.exists(), "{flags:?} left a run directory behind");
+    }
+    for flags in [["--clusters", "1"], ["--device", "gpu"], ["--preset", "papr"], ["--budget", "soon"]] {
+        assert_eq!(failure(fit(&data, &run, &[]).args(flags)).0, 2, "{flags:?}");
+    }
+}
+
+#[test]
+fn missing_and_wrong_files_are_named() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 30, true);
+    let (code, text) = failure(&mut fit(&place.path("no.h5"), &place.path("run"), &[]));
+    assert_eq!((code, text.lines().count()), (1, 1), "{text}");
+    assert!(text.contains("no.h5"), "{text}");
+    std::fs::write(place.path("text.h5"), "hello").unwrap();
+    let (_, text) = failure(&mut fit(&place.path("text.h5"), &place.path("run"), &[]));
+    assert!(text.contains("text.h5") && text.contains("HDF5"), "{text}");
+    for command in ["resume", "export"] {
+        let (_, text) = failure(program().arg(command).arg(place.path("nowhere")));
+        assert!(text.contains("nowhere") && text.contains("config.toml"), "{text}");
+    }
+    let run = place.path("run");
+    fit(&data, &run, &["--runs", "1", "--epochs", "1"]).assert().success();
+    let (code, text) = failure(&mut fit(&data, &run, &[]));
+    assert_eq!(code, 1);
+    assert!(text.contains("resume") && text.contains("--force"), "{text}");
+    fit(&data, &run, &["--runs", "1", "--epochs", "1", "--force"]).assert().success();
+    let (_, text) = failure(program().arg("evaluate").arg(&run).arg("--data").arg(other_size(&place)));
+    assert!(text.contains("12x12x1"), "{text}");
+    let (_, text) = failure(program().arg("evaluate").arg(&run).args(["--restart", "7", "--data"]).arg(&data));
+    assert!(text.contains("restart 7"), "{text}");
+}
+
+fn other_size(place: &Place) -> std::path::PathBuf {
+    let path = place.path("other.h5");
+    let shape = ImageShape { height: SIDE + 2, width: SIDE, channels: 1 };
+    let mut writer = ImageWriter::create(&path, WriterOptions::new(shape, "other", "test")).unwrap();
+    writer.push(&vec![3; shape.bytes()], None, None).unwrap();
+    writer.finish().unwrap();
+    path
+}
+
+#[test]
+fn a_run_that_is_in_use_is_refused() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 300, true);
+    let run = place.path("run");
+    let long = fit(&data, &run, &["--runs", "1", "--epochs", "100000", "--patience", "0"]);
+    let mut child = std::process::Command::new(long.get_program()).args(long.get_args()).spawn().unwrap();
+    while !run.join("log.jsonl").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let (code, text) = failure(program().arg("resume").arg(&run));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!((code, text.lines().count()), (1, 1), "{text}");
+    assert!(text.contains("another process"), "{text}");
+}
+
+#[test]
+fn devices_and_bench_answer() {
+    let output = program().args(["devices", "--json"]).output().unwrap();
+    let devices = json(&output.stdout);
+    assert_eq!((&devices[0]["device"], &devices[0]["present"]), (&Value::from("cpu"), &Value::from(true)));
+    let bench = ["bench", "--batch", "16", "--size", "20", "--steps", "2", "--threads", "1", "--json"];
+    let output = program().args(bench).output().unwrap();
+    let measured = json(&output.stdout);
+    assert!(measured["ms"].as_f64().unwrap() > 0.0 && measured["parts_ms"]["kernels"].is_number(), "{measured}");
+}
