@@ -10,6 +10,7 @@ mod extension;
 mod flex;
 mod padding;
 mod parallel;
+mod pooling;
 mod reference;
 mod scratch;
 mod threads;

@@ -46,6 +46,27 @@ impl<const W: usize> Lane<W> {
         self.zip(Self::ZERO, |a, zero| if a > zero { a } else { zero })
     }
 
+    #[inline(always)]
+    pub(crate) fn max(self, other: Self) -> Self {
+        self.zip(other, |a, b| if b > a { b } else { a })
+    }
+
+    /// Zero where `other` is not positive.
+    #[inline(always)]
+    pub(crate) fn where_positive(self, other: Self) -> Self {
+        self.zip(other, |a, b| if b > 0.0 { a } else { 0.0 })
+    }
+
+    /// `self * factor + other`, all of them vectors.
+    #[inline(always)]
+    pub(crate) fn mul_plus<const FMA: bool>(self, factor: Self, other: Self) -> Self {
+        let mut result = [0.0; W];
+        for l in 0..W {
+            result[l] = fma::<FMA>(self.0[l], factor.0[l], other.0[l]);
+        }
+        Lane(result)
+    }
+
     /// `self * factor + other`.
     #[inline(always)]
     pub(crate) fn times_plus<const FMA: bool>(self, factor: f32, other: Self) -> Self {

@@ -4,6 +4,7 @@ pub(crate) mod direct;
 pub(crate) mod geometry;
 pub(crate) mod isa;
 mod lane;
+pub(crate) mod pool;
 mod tile;
 pub(crate) mod winograd;
 

@@ -1,6 +1,7 @@
 //! The fast bodies for burn's CPU backend, and their backward steps.
 
 mod conv;
+mod pool;
 mod tensor;
 
 use burn::backend::{
@@ -17,6 +18,26 @@ impl OpsBackend for Flex {
         }
         conv::forward(&x, &weight, &bias, padding, relu)
     }
+
+    fn nhwc_batch_norm_relu_pool(
+        x: FlexTensor,
+        gamma: FlexTensor,
+        beta: FlexTensor,
+        epsilon: f64,
+        pool: usize,
+    ) -> (FlexTensor, FlexTensor, FlexTensor) {
+        if !is_f32(&x) {
+            return reference::batch_norm_relu_pool::<Self>(x, gamma, beta, epsilon, pool);
+        }
+        pool::batch_norm(&x, &gamma, &beta, epsilon, pool)
+    }
+
+    fn nhwc_scale_relu_pool(x: FlexTensor, scale: FlexTensor, shift: FlexTensor, pool: usize) -> FlexTensor {
+        if !is_f32(&x) {
+            return reference::scale_relu_pool::<Self>(x, scale, shift, pool);
+        }
+        pool::scale(&x, &scale, &shift, pool)
+    }
 }
 
 impl<C: CheckpointStrategy> OpsBackend for Autodiff<Flex, C> {
@@ -31,5 +52,30 @@ impl<C: CheckpointStrategy> OpsBackend for Autodiff<Flex, C> {
             return reference::conv2d::<Self>(x, weight, bias, padding, relu);
         }
         conv::tracked::<C>(x, weight, bias, padding, relu)
+    }
+
+    fn nhwc_batch_norm_relu_pool(
+        x: FloatTensor<Self>,
+        gamma: FloatTensor<Self>,
+        beta: FloatTensor<Self>,
+        epsilon: f64,
+        pool: usize,
+    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>) {
+        if !is_f32(x.primitive()) {
+            return reference::batch_norm_relu_pool::<Self>(x, gamma, beta, epsilon, pool);
+        }
+        pool::batch_norm_tracked::<C>(x, gamma, beta, epsilon, pool)
+    }
+
+    fn nhwc_scale_relu_pool(
+        x: FloatTensor<Self>,
+        scale: FloatTensor<Self>,
+        shift: FloatTensor<Self>,
+        pool: usize,
+    ) -> FloatTensor<Self> {
+        if !is_f32(x.primitive()) {
+            return reference::scale_relu_pool::<Self>(x, scale, shift, pool);
+        }
+        pool::scale_tracked::<C>(x, scale, shift, pool)
     }
 }
