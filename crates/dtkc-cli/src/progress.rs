@@ -19,8 +19,10 @@ pub struct Progress {
     lines: bool,
     label: String,
     unit: &'static str,
-    total: Option<u64>,
+    /// `u64::MAX` where the end is not known.
+    total: AtomicU64,
     done: AtomicU64,
+    skipped: AtomicU64,
     started: Instant,
     last_line: Mutex<Instant>,
     note: Mutex<String>,
@@ -52,8 +54,9 @@ impl Progress {
             lines: shown && !terminal,
             label,
             unit,
-            total,
+            total: AtomicU64::new(total.unwrap_or(u64::MAX)),
             done: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
             started: now,
             // The first line comes after two seconds, not five: by then people wonder.
             last_line: Mutex::new(now - (LINE_EVERY - Duration::from_secs(2))),
@@ -70,8 +73,16 @@ impl Progress {
 
     /// Work that was already done before this run (a resumed job); it does not count for the rate.
     pub fn skip(&self, n: u64) {
+        self.skipped.fetch_add(n, Ordering::Relaxed);
         self.bar.set_position(self.bar.position() + n);
         self.bar.reset_eta();
+    }
+
+    /// The end is known from now on, for example because a folder was counted meanwhile.
+    pub fn set_total(&self, total: u64) {
+        self.total.store(total, Ordering::Relaxed);
+        self.bar.set_length(total);
+        self.bar.set_style(style(self.unit, true));
     }
 
     /// A short remark behind the counts, such as the loss.
@@ -121,15 +132,16 @@ impl Progress {
     }
 
     fn line(&self) -> String {
-        let done = self.done();
         let elapsed = self.started.elapsed();
-        let rate = done as f64 / elapsed.as_secs_f64().max(1e-9);
-        let mut line = match self.total {
+        let rate = self.done() as f64 / elapsed.as_secs_f64().max(1e-9);
+        let done = self.done() + self.skipped.load(Ordering::Relaxed);
+        let total = Some(self.total.load(Ordering::Relaxed)).filter(|&total| total != u64::MAX);
+        let mut line = match total {
             Some(total) => format!("{}: {} of {} {}", self.label, human::count(done), human::count(total), self.unit),
             None => format!("{}: {} {}", self.label, human::count(done), self.unit),
         };
         line += &format!(", {rate:.0}/s");
-        if let Some(total) = self.total.filter(|&t| done > 0 && t > done) {
+        if let Some(total) = total.filter(|&t| rate > 0.0 && t > done) {
             let left = Duration::from_secs_f64((total - done) as f64 / rate);
             line += &format!(", {} left", human::duration(left));
         }
@@ -162,5 +174,15 @@ mod tests {
         let line = progress.line();
         assert!(line.starts_with("import: 1,000 of 2,000 images, "), "{line}");
         assert!(line.contains("/s, ") && line.contains(" left, 2 skipped"), "{line}");
+    }
+
+    #[test]
+    fn the_total_may_come_later_and_earlier_work_counts() {
+        let progress = Progress::with_mode("label".into(), "images", None, false, false);
+        progress.skip(500);
+        assert_eq!(progress.line(), "label: 500 images, 0/s");
+        progress.set_total(2000);
+        progress.inc(100);
+        assert!(progress.line().starts_with("label: 600 of 2,000 images, "), "{}", progress.line());
     }
 }

@@ -1,1 +1,31 @@
 //! Labels whole image collections with a model file.
+//!
+//! - [`source`] finds images, in one fixed order; [`feed`] cuts them into portions; [`pipeline`] decodes, labels and
+//!   collects side by side, with bounded memory.
+//! - [`journal`] keeps every finished row at once, so that nothing is lost to an interruption; [`output`] makes the
+//!   file from it at the end, in one of four forms, and reads such files back.
+//! - [`label()`] is a run from its settings to its summary; [`merge()`] joins the parts of a sharded one.
+//! - [`sort`], [`gallery`] and [`table`] are what people look at.
+
+pub mod error;
+pub mod failures;
+pub mod feed;
+pub mod finish;
+pub mod gallery;
+pub mod job;
+pub mod journal;
+pub mod label;
+pub mod layout;
+pub mod merge;
+pub mod output;
+pub mod pipeline;
+pub mod row;
+pub mod shard;
+pub mod sort;
+pub mod source;
+pub mod table;
+pub mod tally;
+
+pub use error::LabelError;
+pub use label::label;
+pub use merge::merge;

@@ -1,2 +1,17 @@
-//! Labels whole image collections with a model file.
-fn main() {}
+//! `dtkc-label`: labels whole image collections with a model file.
+
+mod commands;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Decoders allocate and free large buffers on every thread.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let program = commands::Program::parse();
+    dtkc_cli::interrupt::install();
+    dtkc_cli::run(|| program.run())
+}

@@ -1,0 +1,255 @@
+//! `dtkc-label --model M --input SRC --output OUT`.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use dtkc_cli::exit::Interrupted;
+use dtkc_cli::{Usage, human};
+use dtkc_image::Limits;
+use dtkc_infer::{Device, ModelFile, Names};
+use dtkc_label::label::{LabelOptions, Outcome, Output};
+use dtkc_label::output::Format;
+use dtkc_label::shard::Shard;
+use dtkc_label::sort::How;
+
+use super::{failed, report};
+
+pub const EXAMPLES: &str = "\
+Examples:
+  dtkc-label --model mnist --input digits.h5 --output labels.csv
+  dtkc-label --model animals.onnx --input photos/ --output labels.parquet --gallery clusters.html
+  dtkc-label --model animals.onnx --input 'shards/*.tar' --output labels.jsonl --probabilities
+  dtkc-label --model animals.onnx --input photos/ --output labels.csv --sort-into sorted --min-confidence 0.8
+  find /data -name '*.jpg' | dtkc-label --model animals.onnx --input - --output -
+  dtkc-label --model mnist --input digits.h5 --output part-2.csv --shard 2/8
+  dtkc-label merge part-*.csv --output labels.csv
+
+Inputs may be folders (walked down, image files by their ending, hidden ones passed over), files, quoted
+patterns, .zip, .tar, .tar.gz, datasets (.h5), or - for a list of paths on standard input.
+Ctrl-C leaves a valid output with the rows so far; the same command with --resume goes on.
+Exit codes: 0 done, 1 failed (or images failed and --strict), 2 wrong flags, 130 interrupted.";
+
+#[derive(Args)]
+pub struct LabelArgs {
+    /// Model file, or the name of a bundled model (mnist, glyphs)
+    #[arg(short, long, value_name = "MODEL")]
+    model: PathBuf,
+
+    /// Folder, file, pattern, archive, dataset, or - for a list of paths; may be repeated
+    #[arg(short, long = "input", value_name = "SRC", required = true, num_args = 1.., allow_hyphen_values = false)]
+    inputs: Vec<String>,
+
+    /// File that ends in .csv, .jsonl, .parquet or .h5, or - for standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+
+    /// Form of the rows on standard output: csv or jsonl
+    #[arg(long, value_name = "FORM", default_value = "csv", help_heading = "Rows")]
+    format: Format,
+
+    /// Add the probability of every cluster
+    #[arg(long, help_heading = "Rows")]
+    probabilities: bool,
+
+    /// Add the embedding
+    #[arg(long, help_heading = "Rows")]
+    embedding: bool,
+
+    /// Names of the clusters: lines of id,name, or a JSON list or object
+    #[arg(long, value_name = "FILE", help_heading = "Rows")]
+    names: Option<PathBuf>,
+
+    /// Call images below this probability unsure
+    #[arg(long, value_name = "P", value_parser = probability, help_heading = "Rows")]
+    min_confidence: Option<f32>,
+
+    /// Compare with the labels of the dataset, or with the names of the images' folders
+    #[arg(long, help_heading = "Rows")]
+    truth: bool,
+
+    /// Build a folder per cluster in this new folder
+    #[arg(long, value_name = "DIR", help_heading = "Beside the rows")]
+    sort_into: Option<PathBuf>,
+
+    /// How images get there; auto is a hard link where possible, else a copy
+    #[arg(long, value_name = "HOW", default_value = "auto", requires = "sort_into", help_heading = "Beside the rows")]
+    sort_how: How,
+
+    /// Write one page with the most and least certain images of every cluster
+    #[arg(long, value_name = "FILE.html", help_heading = "Beside the rows")]
+    gallery: Option<PathBuf>,
+
+    /// Images of each kind and cluster on that page
+    #[arg(long, value_name = "N", default_value_t = 12, requires = "gallery", help_heading = "Beside the rows")]
+    gallery_images: usize,
+
+    /// Where images that failed are listed [default: OUT.failed.csv]
+    #[arg(long, value_name = "FILE.csv", help_heading = "Beside the rows")]
+    failed: Option<PathBuf>,
+
+    /// Continue an interrupted run of the same command
+    #[arg(long, help_heading = "Large collections")]
+    resume: bool,
+
+    /// Label only the I-th of N shares; `dtkc-label merge` joins them
+    #[arg(long, value_name = "I/N", help_heading = "Large collections")]
+    shard: Option<Shard>,
+
+    /// Images per run of the model; labels do not depend on it
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=65536), help_heading = "Speed")]
+    batch: u32,
+
+    /// Worker threads [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Speed")]
+    threads: Option<u32>,
+
+    /// Where the model runs: cpu, cuda, cuda:N, tensorrt, tensorrt:N
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", help_heading = "Speed")]
+    device: Device,
+
+    /// The ONNX Runtime library [default: ORT_DYLIB_PATH, beside the program, .tools, the system]
+    #[arg(long, value_name = "PATH", help_heading = "Speed")]
+    onnxruntime: Option<PathBuf>,
+
+    /// Refuse image files that are larger
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = human::parse_bytes, help_heading = "Limits")]
+    max_bytes: u64,
+
+    /// Refuse images that are wider or higher
+    #[arg(long, value_name = "PIXELS", default_value_t = Limits::default().max_side, help_heading = "Limits")]
+    max_side: u32,
+
+    /// Refuse images with more pixels in all
+    #[arg(long, value_name = "PIXELS", default_value_t = Limits::default().max_pixels, help_heading = "Limits")]
+    max_pixels: u64,
+
+    /// Exit with code 1 when an image failed
+    #[arg(long, help_heading = "What is said")]
+    strict: bool,
+
+    /// Print the summary as JSON
+    #[arg(long, help_heading = "What is said")]
+    json: bool,
+
+    /// No progress and no table; warnings and errors only
+    #[arg(short, long, help_heading = "What is said")]
+    quiet: bool,
+}
+
+fn probability(text: &str) -> Result<f32, String> {
+    match text.parse() {
+        Ok(p) if (0.0..=1.0).contains(&p) => Ok(p),
+        _ => Err(format!("'{text}' is not a probability; write a number from 0 to 1")),
+    }
+}
+
+impl LabelArgs {
+    pub fn run(self) -> anyhow::Result<()> {
+        let options = self.options()?;
+        let outcome = dtkc_label::label(&options).map_err(failed)?;
+        let to_stream = matches!(options.output, Output::Stream(_));
+        if self.json {
+            report::json(&outcome.summary, outcome.seconds, outcome.processed, outcome.failed_list.as_deref())?;
+        } else if !self.quiet {
+            report::table(&outcome.summary, to_stream)?;
+            self.say_done(&outcome);
+        }
+        report::warn_failures(&outcome.summary, outcome.failed_list.as_deref());
+        self.end(&outcome)
+    }
+
+    fn options(&self) -> anyhow::Result<LabelOptions> {
+        let output = self.output()?;
+        let to_stream = matches!(output, Output::Stream(_));
+        if to_stream && self.json {
+            return Err(
+                Usage("--json and --output - both want standard output; write the rows to a file".into()).into()
+            );
+        }
+        if to_stream && self.resume {
+            return Err(
+                Usage("--resume needs an output file; rows on standard output cannot be continued".into()).into()
+            );
+        }
+        let mut model = ModelFile::open(&self.model)?;
+        if let Some(names) = &self.names {
+            model.rename(&Names::read(names, model.clusters()).context("--names")?);
+        }
+        let threads = match self.threads {
+            Some(threads) => threads as usize,
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        Ok(LabelOptions {
+            model,
+            onnxruntime: self.onnxruntime.clone(),
+            device: self.device,
+            threads,
+            batch: self.batch as usize,
+            inputs: self.inputs.clone(),
+            output,
+            failed: self.failed.clone(),
+            probabilities: self.probabilities,
+            embedding: self.embedding,
+            truth: self.truth,
+            min_confidence: self.min_confidence,
+            limits: Limits { max_bytes: self.max_bytes, max_side: self.max_side, max_pixels: self.max_pixels },
+            shard: self.shard.unwrap_or(Shard::WHOLE),
+            resume: self.resume,
+            sort: self.sort_into.clone().map(|root| (root, self.sort_how)),
+            gallery: self.gallery.clone().map(|page| (page, self.gallery_images)),
+            quiet: self.quiet,
+        })
+    }
+
+    fn output(&self) -> anyhow::Result<Output> {
+        if self.output.as_os_str() == "-" {
+            return Ok(Output::Stream(self.format));
+        }
+        let format = Format::of(&self.output).map_err(|e| Usage(e.to_string()))?;
+        Ok(Output::File(self.output.clone(), format))
+    }
+
+    fn say_done(&self, outcome: &Outcome) {
+        let output = self.output.display();
+        if outcome.complete_already {
+            eprintln!("{output} is complete already");
+            return;
+        }
+        let rate = outcome.processed as f64 / outcome.seconds.max(1e-9);
+        let time = human::duration(std::time::Duration::from_secs_f64(outcome.seconds));
+        let images = human::count(outcome.processed);
+        let place = if self.output.as_os_str() == "-" { String::new() } else { format!(" to {output}") };
+        eprintln!("{images} images in {time} ({} per second){place}", human::count(rate as u64));
+        if outcome.fed.skipped > 0 {
+            eprintln!("{} other files were passed over", human::count(outcome.fed.skipped));
+        }
+    }
+
+    /// The exit code.
+    fn end(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        let (images, failed) = (outcome.summary.images, outcome.summary.failed);
+        if outcome.fed.stopped {
+            let rows = human::count(images);
+            let text = match self.output.as_os_str() == "-" {
+                true => format!("after {rows} images"),
+                false => format!(
+                    "{} holds the {rows} images so far; the same command with --resume goes on",
+                    self.output.display()
+                ),
+            };
+            return Err(Interrupted(text).into());
+        }
+        if failed > 0 && failed == images {
+            anyhow::bail!("none of the {} images could be labelled", human::count(images));
+        }
+        if failed > 0 && self.strict {
+            anyhow::bail!(
+                "{} of {} images failed, and --strict asks for none",
+                human::count(failed),
+                human::count(images)
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! What is said at the end.
+
+use std::io::Write;
+use std::path::Path;
+
+use dtkc_cli::human;
+use dtkc_label::table;
+use dtkc_label::tally::Summary;
+use serde_json::json;
+
+/// The table, beside the rows where these are on standard output.
+pub fn table(summary: &Summary, to_stderr: bool) -> anyhow::Result<()> {
+    let text = table::render(summary);
+    match to_stderr {
+        true => std::io::stderr().write_all(text.as_bytes())?,
+        false => std::io::stdout().write_all(text.as_bytes())?,
+    }
+    Ok(())
+}
+
+/// The figures for programs.
+pub fn json(summary: &Summary, seconds: f64, processed: u64, failed_list: Option<&Path>) -> anyhow::Result<()> {
+    let mut value = serde_json::to_value(summary)?;
+    if let Some(map) = value.as_object_mut() {
+        map.insert("seconds".into(), json!(seconds));
+        map.insert("images_per_second".into(), json!(processed as f64 / seconds.max(1e-9)));
+        map.insert("failed_list".into(), json!(failed_list));
+    }
+    writeln!(std::io::stdout(), "{value:#}")?;
+    Ok(())
+}
+
+/// One line on what failed, and where to look.
+pub fn warn_failures(summary: &Summary, list: Option<&Path>) {
+    if summary.failed == 0 {
+        return;
+    }
+    let mut kinds: Vec<(&String, &u64)> = summary.failures.iter().collect();
+    kinds.sort_by_key(|(code, count)| (std::cmp::Reverse(**count), *code));
+    let kinds: Vec<String> = kinds.iter().map(|(code, count)| format!("{} {code}", human::count(**count))).collect();
+    let place = match list {
+        Some(list) => format!("listed in {}", list.display()),
+        None => "see the column error".to_owned(),
+    };
+    let (failed, images) = (human::count(summary.failed), human::count(summary.images));
+    eprintln!("warning: {failed} of {images} images could not be labelled ({}); {place}", kinds.join(", "));
+}

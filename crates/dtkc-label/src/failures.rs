@@ -1,0 +1,62 @@
+//! The list of images that could not be labelled.
+
+use std::path::{Path, PathBuf};
+
+use csv::Writer;
+use dtkc_files::Pending;
+use fs_err::File;
+
+use crate::error::{LabelError, Result};
+use crate::journal::with_suffix;
+use crate::row::Row;
+
+/// Where the list of an output is, unless told otherwise.
+pub fn path_for(output: &Path) -> PathBuf {
+    with_suffix(output, ".failed.csv")
+}
+
+/// Collects failed rows in a CSV file with index, path, code and reason. No failure, no file.
+pub struct FailureList {
+    target: PathBuf,
+    open: Option<(Pending, Writer<File>)>,
+}
+
+impl FailureList {
+    /// A list that will appear at `target`.
+    pub fn new(target: &Path) -> Self {
+        Self { target: target.to_owned(), open: None }
+    }
+
+    /// Adds a row if it failed.
+    pub fn add(&mut self, row: &Row) -> Result<()> {
+        let Err(failure) = &row.outcome else { return Ok(()) };
+        if self.open.is_none() {
+            let pending = Pending::beside(&self.target)?;
+            let mut writer = Writer::from_writer(File::create(pending.path())?);
+            writer.write_record(["index", "path", "code", "reason"]).map_err(|e| LabelError::wrap(&self.target, e))?;
+            self.open = Some((pending, writer));
+        }
+        if let Some((_, writer)) = &mut self.open {
+            let index = row.index.to_string();
+            let record = [index.as_str(), &row.path, &failure.code, &failure.reason];
+            writer.write_record(record).map_err(|e| LabelError::wrap(&self.target, e))?;
+        }
+        Ok(())
+    }
+
+    /// Completes the list; where there is nothing to list, an old list is removed. Says where it is.
+    pub fn finish(self) -> Result<Option<PathBuf>> {
+        let Some((pending, mut writer)) = self.open else {
+            return match std::fs::remove_file(&self.target) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(LabelError::wrap(&self.target, error))
+                }
+                _ => Ok(None),
+            };
+        };
+        writer.flush()?;
+        drop(writer);
+        pending.commit()?;
+        Ok(Some(self.target))
+    }
+}

@@ -1,0 +1,86 @@
+//! The output file, whole or not at all, and the list of failures beside it.
+
+use std::path::{Path, PathBuf};
+
+use dtkc_cli::Progress;
+use dtkc_data::ImageShape;
+use dtkc_files::Pending;
+
+use crate::error::Result;
+use crate::failures::FailureList;
+use crate::journal::{PixelReader, Reader};
+use crate::layout::Layout;
+use crate::output::{self, Format, RowWriter};
+use crate::row::Row;
+
+/// Which file to make.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Where.
+    pub path: PathBuf,
+    /// In which form.
+    pub format: Format,
+    /// With which columns.
+    pub layout: Layout,
+    /// The size of the images in it, where the form holds images.
+    pub shape: ImageShape,
+    /// Where failures are listed.
+    pub failed: PathBuf,
+}
+
+/// An output that is being made.
+pub struct Writing {
+    pending: Pending,
+    writer: Box<dyn RowWriter>,
+    failures: FailureList,
+}
+
+impl Writing {
+    /// Starts beside the target.
+    pub fn start(target: &Target) -> Result<Self> {
+        let pending = Pending::beside(&target.path)?;
+        let writer = output::create(pending.path(), target.format, &target.layout, target.shape)?;
+        Ok(Self { pending, writer, failures: FailureList::new(&target.failed) })
+    }
+
+    /// Writes rows, and the pixels of the labelled ones where the form wants them.
+    pub fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
+        self.writer.write(rows, pixels)?;
+        rows.iter().try_for_each(|row| self.failures.add(row))
+    }
+
+    /// Gives the file its name. Says where failures are listed, if there are any.
+    pub fn finish(self) -> Result<Option<PathBuf>> {
+        self.writer.finish()?;
+        let list = self.failures.finish()?;
+        self.pending.commit()?;
+        Ok(list)
+    }
+}
+
+/// Makes the output from its journal, which holds `rows` rows.
+pub fn from_journal(target: &Target, rows: u64, quiet: bool) -> Result<Option<PathBuf>> {
+    let name = target.path.file_name().unwrap_or_default().to_string_lossy();
+    let progress = Progress::new_unless(quiet, format!("write {name}"), "rows", Some(rows));
+    let mut writing = Writing::start(target)?;
+    let mut reader = Reader::open(&target.path)?;
+    let mut pixels = match target.format.wants_pixels() {
+        true => Some(PixelReader::open(&target.path, target.shape.bytes())?),
+        false => None,
+    };
+    while let Some(rows) = reader.next_block()? {
+        let labelled = rows.iter().filter(|row| row.outcome.is_ok()).count();
+        let pixels = pixels.as_mut().map(|p| p.next(labelled)).transpose()?.unwrap_or_default();
+        writing.write(&rows, &pixels)?;
+        progress.inc(rows.len() as u64);
+    }
+    let list = writing.finish();
+    progress.finish();
+    list
+}
+
+/// The target's folder must be there before hours of work are done for it.
+pub fn check_folder(path: &Path) -> Result<()> {
+    // Dropped at once: this leaves nothing behind.
+    Ok(Pending::beside(path).map(|_| ())?)
+}

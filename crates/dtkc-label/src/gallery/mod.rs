@@ -1,0 +1,60 @@
+//! `--gallery FILE.html`: one page that shows what the clusters look like.
+//!
+//! During the run only the best and the worst rows of each cluster are remembered; at the end the input is visited
+//! once more and just those images are read. The page holds everything it needs: styles, script and thumbnails.
+
+mod page;
+mod picks;
+mod thumbnail;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use dtkc_image::Limits;
+pub use page::About;
+pub use picks::{Pick, Picks};
+
+use crate::error::Result;
+use crate::source::{Body, BodyReader, Found, Inputs};
+use crate::tally::Summary;
+
+/// Writes the page.
+pub fn write(
+    path: &Path,
+    inputs: &Inputs,
+    limits: Limits,
+    picks: &Picks,
+    summary: &Summary,
+    about: &About,
+) -> Result<()> {
+    let thumbnails = read_thumbnails(inputs, limits, picks)?;
+    let html = page::render(summary, picks, &thumbnails, about);
+    Ok(dtkc_files::write(path, html.as_bytes())?)
+}
+
+/// A `data:` address for each picked image, by index. What cannot be read any more is left out.
+fn read_thumbnails(inputs: &Inputs, limits: Limits, picks: &Picks) -> Result<BTreeMap<u64, thumbnail::Thumbnail>> {
+    let wanted = picks.indices();
+    let Some(&last) = wanted.last() else { return Ok(BTreeMap::new()) };
+    let mut thumbnails = BTreeMap::new();
+    let mut reader = BodyReader::new(limits.max_bytes);
+    let mut index = 0;
+    let mut seen = |mut found: Found| {
+        if wanted.contains(&index) {
+            let made = match &mut found.body {
+                Body::Row { table, row } => {
+                    let pixels = table.pixels(*row..*row + 1).ok();
+                    pixels.and_then(|pixels| thumbnail::from_pixels(&pixels, table.shape()))
+                }
+                body => reader.read(body).ok().and_then(|bytes| thumbnail::from_encoded(&bytes, limits)),
+            };
+            thumbnails.extend(made.map(|made| (index, made)));
+        }
+        index += 1;
+        if index > last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    // Whether the visit ended early says nothing here.
+    let _ = inputs.visit(&mut seen)?;
+    Ok(thumbnails)
+}

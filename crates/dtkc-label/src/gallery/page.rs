@@ -1,0 +1,207 @@
+//! The page itself.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use dtkc_cli::human;
+
+use super::picks::{Pick, Picks};
+use super::thumbnail::Thumbnail;
+use crate::tally::{ClusterSummary, Summary};
+
+const TEMPLATE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// What stands at the top of the page.
+#[derive(Debug, Clone)]
+pub struct About {
+    /// The model's name.
+    pub model: String,
+    /// The inputs, as given.
+    pub inputs: Vec<String>,
+    /// The clusters' names, by id.
+    pub names: Vec<String>,
+}
+
+/// The whole page.
+pub fn render(summary: &Summary, picks: &Picks, thumbnails: &BTreeMap<u64, Thumbnail>, about: &About) -> String {
+    let largest = summary.clusters.iter().map(|c| c.images).max().unwrap_or(0);
+    let mut clusters = String::new();
+    for cluster in &summary.clusters {
+        section(&mut clusters, cluster, largest, picks, thumbnails, about);
+    }
+    // The content is put in last: a name that looks like a mark must not be replaced.
+    let parts = [
+        ("style", STYLE.to_owned()),
+        ("script", SCRIPT.to_owned()),
+        ("model", escape(&about.model)),
+        ("inputs", escape(&inputs_line(&about.inputs))),
+        ("facts", facts(summary)),
+        ("clusters", clusters),
+    ];
+    fill(TEMPLATE, &parts)
+}
+
+/// Replaces `{{name}}` once each, from left to right, without looking at what was put in.
+fn fill(template: &str, parts: &[(&str, String)]) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out += before;
+        let Some((name, behind)) = after.split_once("}}") else { break };
+        out += parts.iter().find(|(key, _)| *key == name).map_or("", |(_, text)| text.as_str());
+        rest = behind;
+    }
+    out + rest
+}
+
+fn inputs_line(inputs: &[String]) -> String {
+    let shown: Vec<&str> = inputs.iter().take(3).map(|i| if i == "-" { "a list of paths" } else { i }).collect();
+    let more = inputs.len().saturating_sub(3);
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+}
+
+fn facts(summary: &Summary) -> String {
+    let used = summary.clusters.iter().filter(|c| c.images > 0).count();
+    let mut facts = vec![
+        ("images", human::count(summary.images)),
+        ("clusters in use", format!("{used} of {}", summary.clusters.len())),
+    ];
+    if let Some(unsure) = &summary.unsure {
+        facts.push(("unsure", human::count(unsure.images)));
+    }
+    if summary.failed > 0 {
+        facts.push(("failed", human::count(summary.failed)));
+    }
+    if let Some(scores) = &summary.scores {
+        facts.push(("ACC", format!("{:.3}", scores.acc)));
+        facts.push(("NMI", format!("{:.3}", scores.nmi)));
+        facts.push(("ARI", format!("{:.3}", scores.ari)));
+    }
+    facts.iter().map(|(name, value)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>")).collect()
+}
+
+fn section(
+    out: &mut String,
+    cluster: &ClusterSummary,
+    largest: u64,
+    picks: &Picks,
+    thumbnails: &BTreeMap<u64, Thumbnail>,
+    about: &About,
+) {
+    let width = if largest > 0 { cluster.images as f64 / largest as f64 * 100.0 } else { 0.0 };
+    let mean = cluster.mean_confidence.map_or("–".to_owned(), percent);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        out,
+        r#"<section class="cluster" data-cluster="{id}" data-images="{images}" data-confidence="{confidence}">
+<header><h2><span class="id">{id}</span> {name}</h2><p class="numbers"><b>{count}</b> images · {share} · mean confidence {mean}{mostly}</p>
+<div class="size" aria-hidden="true"><i style="width:{width:.2}%"></i></div></header>
+"#,
+        id = cluster.cluster,
+        images = cluster.images,
+        confidence = cluster.mean_confidence.unwrap_or(0.0),
+        name = escape(&cluster.name),
+        count = human::count(cluster.images),
+        share = percent(cluster.share),
+        mostly = cluster.mostly.as_ref().map_or(String::new(), |m| format!(
+            " · mostly <b>{}</b> ({})",
+            escape(&m.class),
+            percent(m.share)
+        )),
+    );
+    let least: Vec<&Pick> = picks.least(cluster.cluster).collect();
+    let most: Vec<&Pick> = picks.most(cluster.cluster).iter().collect();
+    if most.is_empty() {
+        *out += "<p class=\"empty\">No image fell into this cluster.</p>\n";
+    }
+    strip(out, "most certain", &most, thumbnails, about);
+    strip(out, "least certain", &least, thumbnails, about);
+    *out += "</section>\n";
+}
+
+fn strip(out: &mut String, title: &str, picks: &[&Pick], thumbnails: &BTreeMap<u64, Thumbnail>, about: &About) {
+    if picks.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<h3>{title}</h3><ul class=\"strip\">");
+    for pick in picks {
+        let second = about.names.get(pick.second as usize).map_or("", String::as_str);
+        let path = escape(&pick.path);
+        let picture = match thumbnails.get(&pick.index) {
+            Some(thumbnail) => {
+                let class = if thumbnail.tiny { " class=\"tiny\"" } else { "" };
+                format!("<img{class} loading=\"lazy\" alt=\"{path}\" src=\"{}\">", thumbnail.source)
+            }
+            None => "<span class=\"gone\">not readable</span>".to_owned(),
+        };
+        let _ = write!(
+            out,
+            "<li><figure title=\"{path}&#10;second: {}\">{picture}<figcaption>{}</figcaption></figure></li>",
+            escape(second),
+            percent(f64::from(pick.confidence)),
+        );
+    }
+    *out += "</ul>\n";
+}
+
+fn percent(share: f64) -> String {
+    // 99.96 % must not read as certain.
+    let tenths = if share < 1.0 { (share * 1000.0).round().min(999.0) } else { 1000.0 };
+    format!("{:.1} %", tenths / 10.0)
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::row::{Label, Row};
+
+    #[test]
+    fn the_page_escapes_what_others_named_and_refers_to_nothing_outside() {
+        let cluster = ClusterSummary {
+            cluster: 0,
+            name: "<script>alert(1)</script> {{model}}".into(),
+            images: 1,
+            share: 1.0,
+            mean_confidence: Some(0.9996),
+            mostly: None,
+        };
+        let summary = Summary {
+            images: 1,
+            labelled: 1,
+            failed: 0,
+            failures: BTreeMap::new(),
+            clusters: vec![cluster],
+            unsure: None,
+            scores: None,
+        };
+        let mut picks = Picks::new(1, 3);
+        let label = Label { cluster: 0, confidence: 0.9996, ..Label::default() };
+        picks.add(&Row { index: 5, path: "a\"b'.png".into(), truth: None, outcome: Ok(label) });
+        let thumbnail = Thumbnail { source: "data:image/png;base64,AA==".into(), tiny: true };
+        let about = About { model: "digits".into(), inputs: vec!["photos".into()], names: vec!["x".into()] };
+        let html = render(&summary, &picks, &[(5, thumbnail)].into(), &about);
+        assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt; {{model}}"), "{html}");
+        assert!(html.contains("a&quot;b&#39;.png") && html.contains("99.9 %"), "{html}");
+        assert!(html.contains("src=\"data:image/png;base64,AA==\""));
+        for outside in ["http:", "https:", "url(", "@import", "<link", "src=\"/", "href"] {
+            assert!(!html.contains(outside), "{outside} in the page");
+        }
+    }
+}

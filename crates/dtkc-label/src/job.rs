@@ -1,0 +1,162 @@
+//! What decides the content of an output, kept beside it: `--resume` and `merge` must not mix different things.
+
+use std::path::{Path, PathBuf};
+
+use dtkc_data::ImageShape;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{LabelError, Result};
+use crate::journal::with_suffix;
+use crate::layout::Layout;
+use crate::shard::Shard;
+
+/// Everything that decides which rows a run gives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The model, as given.
+    pub model: String,
+    /// SHA-256 of its file.
+    pub model_sha256: String,
+    /// The inputs, as given, in order.
+    pub inputs: Vec<String>,
+    /// Columns and names.
+    pub layout: Layout,
+    /// The model's input size.
+    pub shape: ImageShape,
+    /// Most bytes of an image file.
+    pub max_bytes: u64,
+    /// Most pixels per side.
+    pub max_side: u32,
+    /// Most pixels in all.
+    pub max_pixels: u64,
+    /// The folder of `--sort-into`.
+    pub sort_into: Option<PathBuf>,
+}
+
+/// How far a run came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Stopped; `--resume` goes on.
+    Interrupted,
+    /// All rows are there.
+    Complete,
+}
+
+/// The small file beside an output: what it is and whether it is complete.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// The program and its version.
+    pub tool: String,
+    /// How far it came.
+    pub state: State,
+    /// Rows in the output.
+    pub rows: u64,
+    /// Which share of the input.
+    pub shard: Shard,
+    /// What decides the rows.
+    pub settings: Settings,
+}
+
+/// Where the job file of an output is.
+pub fn path_for(output: &Path) -> PathBuf {
+    with_suffix(output, ".job.json")
+}
+
+impl Job {
+    /// Describes an output of this program.
+    pub fn new(state: State, rows: u64, shard: Shard, settings: &Settings) -> Self {
+        let tool = format!("dtkc-label {}", env!("CARGO_PKG_VERSION"));
+        Self { tool, state, rows, shard, settings: settings.clone() }
+    }
+
+    /// Writes the job file of `output`.
+    pub fn write(&self, output: &Path) -> Result<()> {
+        let mut text = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
+        text.push('\n');
+        Ok(dtkc_files::write(&path_for(output), text.as_bytes())?)
+    }
+
+    /// Reads the job file of `output`.
+    pub fn read(output: &Path) -> Result<Self> {
+        let path = path_for(output);
+        let text = fs_err::read_to_string(&path)?;
+        serde_json::from_str(&text)
+            .map_err(|e| LabelError::file(&path, format!("it is not a job file of dtkc-label ({e})")))
+    }
+
+    /// Reads it where there is one.
+    pub fn find(output: &Path) -> Result<Option<Self>> {
+        if path_for(output).exists() { Self::read(output).map(Some) } else { Ok(None) }
+    }
+}
+
+/// What a journal begins with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// Which share of the input.
+    pub shard: Shard,
+    /// What decides the rows.
+    pub settings: Settings,
+}
+
+impl Head {
+    /// As one line.
+    pub fn line(&self) -> Result<String> {
+        Ok(serde_json::to_string(self).map_err(std::io::Error::from)?)
+    }
+
+    /// Refuses to go on with a journal that was begun with something else.
+    pub fn check(&self, line: &str, journal: &Path) -> Result<()> {
+        let old: Value = serde_json::from_str(line).map_err(|e| LabelError::wrap(journal, e))?;
+        match difference(&old, self) {
+            None => Ok(()),
+            Some(difference) => {
+                let reason = format!(
+                    "it was begun with other settings ({difference}); use the same, or delete it to start over"
+                );
+                Err(LabelError::file(journal, reason))
+            }
+        }
+    }
+}
+
+/// The first thing in which two settings differ, as "`key` was A and is now B".
+pub fn difference(old: &impl Serialize, new: &impl Serialize) -> Option<String> {
+    let (old, new) = (serde_json::to_value(old).ok()?, serde_json::to_value(new).ok()?);
+    first_difference("", &old, &new)
+}
+
+fn first_difference(key: &str, old: &Value, new: &Value) -> Option<String> {
+    if old == new {
+        return None;
+    }
+    if let (Value::Object(old), Value::Object(new)) = (old, new) {
+        let keys = old.keys().chain(new.keys().filter(|k| !old.contains_key(*k)));
+        let value = |map: &serde_json::Map<String, Value>, key: &str| map.get(key).cloned().unwrap_or(Value::Null);
+        return keys.into_iter().find_map(|k| first_difference(k, &value(old, k), &value(new, k)));
+    }
+    let show = |value: &Value| {
+        let text = value.to_string();
+        if text.chars().count() > 80 { text.chars().take(79).chain(['…']).collect() } else { text }
+    };
+    Some(format!("{key} was {} and is now {}", show(old), show(new)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let old = json!({"a": 1, "b": {"c": [1, 2], "d": null}});
+        assert_eq!(difference(&old, &old), None);
+        let new = json!({"a": 1, "b": {"c": [1, 3], "d": null}});
+        assert_eq!(difference(&old, &new).as_deref(), Some("c was [1,2] and is now [1,3]"));
+        let new = json!({"a": 1, "b": {"c": [1, 2], "d": null}, "e": true});
+        assert_eq!(difference(&old, &new).as_deref(), Some("e was null and is now true"));
+    }
+}

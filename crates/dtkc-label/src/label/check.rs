@@ -1,0 +1,105 @@
+//! What is looked at before a run begins.
+
+use std::path::{Path, PathBuf};
+
+use dtkc_data::ImageShape;
+
+use super::{LabelOptions, Outcome, Output};
+use crate::error::{LabelError, Result};
+use crate::failures;
+use crate::feed::Fed;
+use crate::finish;
+use crate::job::{self, Head, Job, Settings, State};
+use crate::journal;
+use crate::layout::{Layout, UNSURE};
+use crate::output;
+use crate::source::Inputs;
+use crate::tally::Tally;
+
+/// What can be said against a run before it begins.
+pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
+    if options.model.metadata().clusters.iter().any(|c| c.name.as_deref() == Some(UNSURE)) {
+        return Err(LabelError::Settings(format!(
+            "a cluster is called '{UNSURE}', the word for images below --min-confidence; give it another name with --names"
+        )));
+    }
+    if let Some((root, _)) = &options.sort {
+        let root = real(root);
+        if let Some(folder) = inputs.folders().find(|folder| root.starts_with(real(folder))) {
+            let text = format!(
+                "--sort-into {} lies in the input {}, which would then grow while it is read; choose a folder outside",
+                root.display(),
+                folder.display()
+            );
+            return Err(LabelError::Usage(text));
+        }
+    }
+    if options.truth {
+        for table in inputs.tables() {
+            if !table.load_truth()? {
+                return Err(LabelError::Settings(format!(
+                    "{} has no labels to compare with; leave --truth out",
+                    table.path()
+                )));
+            }
+        }
+    }
+    let paths = [options.gallery.as_ref().map(|(path, _)| path), options.failed.as_ref()];
+    paths.into_iter().flatten().try_for_each(|path| finish::check_folder(path))
+}
+
+/// The path with links resolved, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = path.ancestors().find_map(|a| Some((a, a.canonicalize().ok()?)));
+    match existing {
+        Some((ancestor, real)) => path.strip_prefix(ancestor).map(|rest| real.join(rest)).unwrap_or(real),
+        None => path,
+    }
+}
+
+pub(super) fn settings(options: &LabelOptions) -> Settings {
+    let (model, shape) = (&options.model, options.model.shape());
+    let layout = Layout {
+        names: (0..model.clusters()).map(|id| model.metadata().cluster_name(id)).collect(),
+        min_confidence: options.min_confidence,
+        probabilities: options.probabilities,
+        embedding: if options.embedding { model.embedding_size() } else { 0 },
+        truth: options.truth,
+    };
+    Settings {
+        model: model.name().to_owned(),
+        model_sha256: model.fingerprint(),
+        inputs: options.inputs.clone(),
+        layout,
+        shape: ImageShape { height: shape.height, width: shape.width, channels: shape.color.channels() },
+        max_bytes: options.limits.max_bytes,
+        max_side: options.limits.max_side,
+        max_pixels: options.limits.max_pixels,
+        sort_into: options.sort.as_ref().map(|(root, _)| root.clone()),
+    }
+}
+
+/// `--resume` of a run that had come to its end: nothing to do but to show the figures again.
+pub(super) fn complete_already(options: &LabelOptions, head: &Head) -> Result<Option<Outcome>> {
+    let Output::File(path, format) = &options.output else { return Ok(None) };
+    if !options.resume || journal::path_for(path).exists() || !path.exists() {
+        return Ok(None);
+    }
+    let Some(job) = Job::find(path)?.filter(|job| job.state == State::Complete) else { return Ok(None) };
+    if let Some(difference) = job::difference(&Head { shard: job.shard, settings: job.settings }, head) {
+        let reason = format!(
+            "it is complete, but was made with other settings ({difference}); leave --resume out to make it anew"
+        );
+        return Err(LabelError::file(path, reason));
+    }
+    let mut tally = Tally::new(&head.settings.layout);
+    for stored in output::read(path, *format, &head.settings.layout)? {
+        tally.add(&stored?.0);
+    }
+    let summary = tally.summary()?;
+    let list = options.failed.clone().unwrap_or_else(|| failures::path_for(path));
+    let failed_list = (summary.failed > 0).then_some(list);
+    let fed = Fed { seen: summary.images, ..Fed::default() };
+    Ok(Some(Outcome { summary, fed, failed_list, processed: 0, seconds: 0.0, complete_already: true }))
+}

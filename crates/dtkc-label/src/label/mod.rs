@@ -1,0 +1,133 @@
+//! A labelling run from its settings to its summary.
+
+mod check;
+mod run;
+
+use std::path::PathBuf;
+
+use dtkc_image::Limits;
+use dtkc_infer::{Device, ModelFile, PoolOptions, Runtime, SessionOptions};
+use run::Run;
+
+use crate::error::Result;
+use crate::feed::{Fed, FeedOptions};
+use crate::job::Head;
+use crate::output::Format;
+use crate::pipeline::Plan;
+use crate::shard::Shard;
+use crate::sort::{How, Sorter};
+use crate::source::Inputs;
+use crate::tally::Summary;
+
+/// Where rows go.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Output {
+    /// A file, which is made at the end and can be resumed.
+    File(PathBuf, Format),
+    /// Standard output, row by row.
+    Stream(Format),
+}
+
+/// What a run should do.
+pub struct LabelOptions {
+    /// The model, with the names that its clusters should have.
+    pub model: ModelFile,
+    /// The ONNX Runtime library.
+    pub onnxruntime: Option<PathBuf>,
+    /// Where the model runs.
+    pub device: Device,
+    /// Worker threads.
+    pub threads: usize,
+    /// Images per run of the model.
+    pub batch: usize,
+    /// Inputs, as given.
+    pub inputs: Vec<String>,
+    /// Where rows go.
+    pub output: Output,
+    /// Where failures are listed; beside an output file unless told otherwise.
+    pub failed: Option<PathBuf>,
+    /// Whether rows hold all probabilities.
+    pub probabilities: bool,
+    /// Whether rows hold the embedding.
+    pub embedding: bool,
+    /// Whether known classes are compared with.
+    pub truth: bool,
+    /// Rows below it are unsure.
+    pub min_confidence: Option<f32>,
+    /// What one image may cost.
+    pub limits: Limits,
+    /// Which share of the input.
+    pub shard: Shard,
+    /// Go on where an interrupted run stopped.
+    pub resume: bool,
+    /// Folders per cluster.
+    pub sort: Option<(PathBuf, How)>,
+    /// The page, and how many images of each kind and cluster it shows.
+    pub gallery: Option<(PathBuf, usize)>,
+    /// No progress.
+    pub quiet: bool,
+}
+
+/// How a run ended.
+pub struct Outcome {
+    /// The figures of all rows, those of earlier runs that were resumed included.
+    pub summary: Summary,
+    /// What was found in the input.
+    pub fed: Fed,
+    /// Where the failures are listed, if there are any.
+    pub failed_list: Option<PathBuf>,
+    /// Images of this run.
+    pub processed: u64,
+    /// How long they took.
+    pub seconds: f64,
+    /// Whether the output was complete before, so that there was nothing to do.
+    pub complete_already: bool,
+}
+
+/// Runs to the end, or until Ctrl-C.
+pub fn label(options: &LabelOptions) -> Result<Outcome> {
+    let inputs = Inputs::open(&options.inputs)?;
+    check::check(options, &inputs)?;
+    let head = Head { shard: options.shard, settings: check::settings(options) };
+    if let Some(outcome) = check::complete_already(options, &head)? {
+        return Ok(outcome);
+    }
+    let runtime = Runtime::for_device(options.device, options.onnxruntime.as_deref())?;
+    let mut run = Run::start(options, head)?;
+    let sorter = match &options.sort {
+        Some((root, how)) => {
+            let shared = run.is_resumed() || options.shard.count > 1;
+            Some(Sorter::create(root, *how, run.layout(), shared)?)
+        }
+        None => None,
+    };
+    let plan = Plan {
+        inputs: &inputs,
+        runtime: &runtime,
+        model: &options.model,
+        pool: pool_options(options, sorter.is_some()),
+        feed: FeedOptions {
+            batch: options.batch,
+            shard: options.shard,
+            truth: options.truth,
+            keep_bytes: sorter.is_some(),
+            max_bytes: options.limits.max_bytes,
+        },
+        probabilities: options.probabilities,
+        embedding: options.embedding,
+        sorter: sorter.as_ref(),
+    };
+    let fed = run.label(&plan)?;
+    run.finish(&inputs, fed)
+}
+
+fn pool_options(options: &LabelOptions, sorting: bool) -> PoolOptions {
+    let wants_pixels = matches!(&options.output, Output::File(_, format) if format.wants_pixels());
+    PoolOptions {
+        workers: options.threads,
+        queue: 2 * options.threads,
+        session: SessionOptions { device: options.device, intra_threads: 1 },
+        limits: options.limits,
+        keep_pixels: wants_pixels || sorting,
+    }
+}

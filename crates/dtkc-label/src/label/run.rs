@@ -1,0 +1,222 @@
+//! A run under way: rows to the journal (or standard output), figures beside them, and what is made at the end.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dtkc_cli::{Progress, human, interrupt};
+
+use super::{LabelOptions, Outcome, Output};
+use crate::error::{LabelError, Result};
+use crate::failures::{self, FailureList};
+use crate::feed::{Fed, Past};
+use crate::finish::{self, Target};
+use crate::gallery::{self, About, Picks};
+use crate::job::{Head, Job, State};
+use crate::journal::{self, Journal};
+use crate::layout::Layout;
+use crate::output::{self, Format, RowWriter};
+use crate::pipeline::{self, Plan};
+use crate::row::Row;
+use crate::source::Inputs;
+use crate::tally::{Summary, Tally};
+
+pub(super) struct Run<'a> {
+    options: &'a LabelOptions,
+    head: Head,
+    sink: Sink,
+    past: Option<Done>,
+    figures: Figures,
+    progress: Progress,
+}
+
+/// Where finished rows go.
+enum Sink {
+    Journal { journal: Journal, target: Target },
+    Stream { writer: Box<dyn RowWriter>, failures: Option<FailureList> },
+}
+
+/// What earlier runs did.
+#[derive(Clone, Copy)]
+struct Done {
+    rows: u64,
+    last: u64,
+}
+
+/// What is counted and remembered of rows as they go by.
+struct Figures {
+    tally: Tally,
+    picks: Picks,
+}
+
+impl Figures {
+    fn add(&mut self, row: &Row) {
+        self.tally.add(row);
+        self.picks.add(row);
+    }
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn start(options: &'a LabelOptions, head: Head) -> Result<Self> {
+        let layout = &head.settings.layout;
+        let each = options.gallery.as_ref().map_or(0, |(_, each)| *each);
+        let mut figures = Figures { tally: Tally::new(layout), picks: Picks::new(layout.clusters(), each) };
+        let mut past = None;
+        let sink = match &options.output {
+            Output::Stream(format) => Sink::Stream {
+                writer: output::stream(std::io::stdout().lock(), *format, layout)?,
+                failures: options.failed.as_deref().map(FailureList::new),
+            },
+            Output::File(path, format) => {
+                finish::check_folder(path)?;
+                let journal = open_journal(options, &head, (path, *format), &mut |row| {
+                    let rows = past.map_or(0, |done: Done| done.rows);
+                    past = Some(Done { rows: rows + 1, last: row.index });
+                    figures.add(row);
+                })?;
+                Sink::Journal { journal, target: target(options, &head, path, *format) }
+            }
+        };
+        let progress = Progress::new_unless(options.quiet, "label", "images", None);
+        progress.skip(past.map_or(0, |done| done.rows));
+        Ok(Self { options, head, sink, past, figures, progress })
+    }
+
+    pub(super) fn is_resumed(&self) -> bool {
+        self.past.is_some()
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.head.settings.layout
+    }
+
+    pub(super) fn label(&mut self, plan: &Plan<'_>) -> Result<Fed> {
+        let past = match (&self.sink, self.past) {
+            (Sink::Journal { target, .. }, Some(done)) => Some(Past::open(&target.path, done.last)?),
+            _ => None,
+        };
+        let Self { progress, sink, figures, .. } = self;
+        let done = AtomicBool::new(false);
+        let fed = std::thread::scope(|scope| {
+            // Counting runs beside the work: the time left is known soon, and nobody waits for it.
+            let counting = scope.spawn(|| {
+                let total = plan.inputs.count(&|| done.load(Ordering::Relaxed));
+                total.map(|total| progress.set_total(plan.feed.shard.size(total)))
+            });
+            let fed = pipeline::run(plan, past, &interrupt::requested, &mut |rows, pixels| {
+                sink.write(&rows, pixels)?;
+                rows.iter().for_each(|row| figures.add(row));
+                if figures.tally.failed() > 0 {
+                    progress.note(format!("{} failed", human::count(figures.tally.failed())));
+                }
+                progress.inc(rows.len() as u64);
+                Ok(())
+            });
+            done.store(true, Ordering::Relaxed);
+            // A count that broke down only costs the time left.
+            let _ = counting.join();
+            fed
+        });
+        self.progress.finish();
+        fed
+    }
+
+    /// Makes what was asked for. The journal is removed last: until then a kill can be resumed.
+    pub(super) fn finish(self, inputs: &Inputs, fed: Fed) -> Result<Outcome> {
+        let (processed, seconds) = (self.progress.done(), self.progress.elapsed().as_secs_f64());
+        if fed.seen == 0 && !fed.stopped {
+            self.sink.discard()?;
+            return Err(LabelError::NoImages(no_images(&self.options.inputs, fed.skipped)));
+        }
+        let summary = self.figures.tally.summary()?;
+        let (failed_list, journal) = match self.sink {
+            Sink::Stream { writer, failures } => {
+                writer.finish()?;
+                (failures.map(FailureList::finish).transpose()?.flatten(), None)
+            }
+            Sink::Journal { journal, target } => {
+                let list = finish::from_journal(&target, summary.images, self.options.quiet)?;
+                let state = if fed.stopped { State::Interrupted } else { State::Complete };
+                Job::new(state, summary.images, self.head.shard, &self.head.settings).write(&target.path)?;
+                (list, Some(journal))
+            }
+        };
+        if !fed.stopped {
+            if let Some((page, _)) = &self.options.gallery {
+                write_gallery(page, self.options, inputs, &self.figures.picks, &summary)?;
+            }
+            journal.map_or(Ok(()), Journal::remove)?;
+        }
+        Ok(Outcome { summary, fed, failed_list, processed, seconds, complete_already: false })
+    }
+}
+
+impl Sink {
+    fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
+        match self {
+            Self::Journal { journal, .. } => journal.append(rows, pixels),
+            Self::Stream { writer, failures } => {
+                writer.write(rows, pixels)?;
+                // Whoever reads the stream wants rows when they are ready.
+                writer.flush()?;
+                match failures {
+                    Some(list) => rows.iter().try_for_each(|row| list.add(row)),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+
+    fn discard(self) -> Result<()> {
+        match self {
+            Self::Journal { journal, .. } => journal.remove(),
+            Self::Stream { .. } => Ok(()),
+        }
+    }
+}
+
+/// A new journal, or that of an interrupted run, whose rows are shown to `seen`.
+fn open_journal(
+    options: &LabelOptions,
+    head: &Head,
+    (output, format): (&Path, Format),
+    seen: &mut dyn FnMut(&Row),
+) -> Result<Journal> {
+    let image_bytes = format.wants_pixels().then(|| head.settings.shape.bytes());
+    let path = journal::path_for(output);
+    match (path.exists(), options.resume) {
+        (false, _) => Journal::create(output, &head.line()?, image_bytes),
+        (true, true) => Journal::resume(output, image_bytes, |line| head.check(line, &path), seen),
+        (true, false) => {
+            let reason = "an unfinished run is kept here; add --resume to go on with it, or delete it to start over";
+            Err(LabelError::file(&path, reason))
+        }
+    }
+}
+
+fn target(options: &LabelOptions, head: &Head, path: &Path, format: Format) -> Target {
+    Target {
+        path: path.to_owned(),
+        format,
+        layout: head.settings.layout.clone(),
+        shape: head.settings.shape,
+        failed: options.failed.clone().unwrap_or_else(|| failures::path_for(path)),
+    }
+}
+
+fn write_gallery(page: &Path, options: &LabelOptions, inputs: &Inputs, picks: &Picks, summary: &Summary) -> Result<()> {
+    let names = summary.clusters.iter().map(|c| c.name.clone()).collect();
+    let about = About { model: options.model.name().to_owned(), inputs: options.inputs.clone(), names };
+    gallery::write(page, inputs, options.limits, picks, summary, &about)
+}
+
+fn no_images(inputs: &[String], skipped: u64) -> String {
+    let what = inputs.join(", ");
+    match skipped {
+        0 => format!("there is no image in {what}; check the path or the pattern"),
+        _ => format!(
+            "there is no image in {what}: its {} are passed over because of their names; \
+             name files of any ending with a pattern, as in --input 'folder/*'",
+            if skipped == 1 { "1 file".to_owned() } else { format!("{} files", human::count(skipped)) }
+        ),
+    }
+}

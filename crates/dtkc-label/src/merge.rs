@@ -1,0 +1,183 @@
+//! `dtkc-label merge`: the parts of a sharded run joined to the undivided result.
+
+use std::collections::BTreeSet;
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+
+use dtkc_cli::{Progress, interrupt};
+use dtkc_image::Limits;
+
+use crate::error::{LabelError, Result};
+use crate::failures;
+use crate::finish::{Target, Writing};
+use crate::gallery::{self, About, Picks};
+use crate::job::{self, Job, Settings, State};
+use crate::output::{self, Format, Stored};
+use crate::row::Row;
+use crate::shard::Shard;
+use crate::source::Inputs;
+use crate::tally::{Summary, Tally};
+
+/// What to join.
+pub struct MergeOptions {
+    /// The parts, in any order.
+    pub parts: Vec<PathBuf>,
+    /// The whole.
+    pub output: PathBuf,
+    /// Where failures are listed; beside the output unless told otherwise.
+    pub failed: Option<PathBuf>,
+    /// A page of the whole, and how many images of each kind and cluster it shows. The inputs are read again.
+    pub gallery: Option<(PathBuf, usize)>,
+    /// No progress.
+    pub quiet: bool,
+}
+
+/// What came out.
+pub struct Merged {
+    /// The figures of all rows.
+    pub summary: Summary,
+    /// Where the failures are listed, if there are any.
+    pub failed_list: Option<PathBuf>,
+    /// Whether Ctrl-C came first; then nothing was written.
+    pub interrupted: bool,
+}
+
+/// Rows that are written together.
+const RUN: usize = 1024;
+
+type Rows = Peekable<Box<dyn Iterator<Item = Result<Stored>>>>;
+
+/// Joins parts. All shards of one run must be there, each complete and once.
+pub fn merge(options: &MergeOptions) -> Result<Merged> {
+    let format = Format::of(&options.output)?;
+    let jobs: Vec<Job> = options.parts.iter().map(|part| read_job(part)).collect::<Result<_>>()?;
+    let settings = check_parts(&options.parts, &jobs)?;
+    let mut parts = Vec::new();
+    for path in &options.parts {
+        let part = Format::of(path)?;
+        if format.wants_pixels() && !part.wants_pixels() {
+            let reason =
+                format!("it has no images in it, and a {format} output holds them; give the output the ending .{part}");
+            return Err(LabelError::file(path, reason));
+        }
+        parts.push(output::read(path, part, &settings.layout)?.peekable());
+    }
+    let target = Target {
+        path: options.output.clone(),
+        format,
+        layout: settings.layout.clone(),
+        shape: settings.shape,
+        failed: options.failed.clone().unwrap_or_else(|| failures::path_for(&options.output)),
+    };
+    let total = jobs.iter().map(|job| job.rows).sum();
+    let progress = Progress::new_unless(options.quiet, "merge", "rows", Some(total));
+    let mut tally = Tally::new(&settings.layout);
+    let mut picks = Picks::new(settings.layout.clusters(), options.gallery.as_ref().map_or(0, |(_, each)| *each));
+    let writing = join(parts, &target, total, &mut |row| {
+        tally.add(row);
+        picks.add(row);
+        progress.inc(1);
+    });
+    progress.finish();
+    let summary = tally.summary()?;
+    let Some(writing) = writing? else {
+        return Ok(Merged { summary, failed_list: None, interrupted: true });
+    };
+    let failed_list = writing.finish()?;
+    Job::new(State::Complete, summary.images, Shard::WHOLE, &settings).write(&options.output)?;
+    if let Some((page, _)) = &options.gallery {
+        write_gallery(page, &settings, &picks, &summary)?;
+    }
+    Ok(Merged { summary, failed_list, interrupted: false })
+}
+
+fn write_gallery(page: &Path, settings: &Settings, picks: &Picks, summary: &Summary) -> Result<()> {
+    if settings.inputs.iter().any(|input| input == "-") {
+        return Err(LabelError::Settings(
+            "the images were listed on standard input, so --gallery cannot find them again".into(),
+        ));
+    }
+    let limits = Limits { max_bytes: settings.max_bytes, max_side: settings.max_side, max_pixels: settings.max_pixels };
+    let about =
+        About { model: settings.model.clone(), inputs: settings.inputs.clone(), names: settings.layout.names.clone() };
+    gallery::write(page, &Inputs::open(&settings.inputs)?, limits, picks, summary, &about)
+}
+
+fn read_job(part: &Path) -> Result<Job> {
+    let file = job::path_for(part);
+    if part.exists() && !file.exists() {
+        let reason = format!("{} is missing beside it, which says what the part is; copy it, too", file.display());
+        return Err(LabelError::file(part, reason));
+    }
+    fs_err::metadata(part)?;
+    Job::read(part)
+}
+
+/// Are these all the parts of one run? Gives what they have in common.
+fn check_parts(paths: &[PathBuf], jobs: &[Job]) -> Result<Settings> {
+    let (Some(first), Some(first_path)) = (jobs.first(), paths.first()) else {
+        return Err(LabelError::Usage("there are no parts to join; name the files that the shards wrote".into()));
+    };
+    let mut seen = BTreeSet::new();
+    for (path, job) in paths.iter().zip(jobs) {
+        if job.state != State::Complete {
+            return Err(LabelError::file(path, "this part is not complete; run its command again with --resume"));
+        }
+        if job.shard.count != first.shard.count {
+            let reason = format!("it is shard {}, and {} is shard {}", job.shard, first_path.display(), first.shard);
+            return Err(LabelError::file(path, format!("{reason}; all parts must come from one run")));
+        }
+        if let Some(difference) = job::difference(&first.settings, &job.settings) {
+            let reason = format!("it was made with other settings than {} ({difference})", first_path.display());
+            return Err(LabelError::file(path, reason));
+        }
+        if !seen.insert(job.shard.number) {
+            return Err(LabelError::file(path, format!("shard {} is there twice", job.shard)));
+        }
+    }
+    let missing: Vec<String> = (1..=first.shard.count).filter(|n| !seen.contains(n)).map(|n| n.to_string()).collect();
+    if !missing.is_empty() {
+        let text =
+            format!("shard {} of {} is missing; name the files of all shards", missing.join(", "), first.shard.count);
+        return Err(LabelError::Settings(text));
+    }
+    Ok(first.settings.clone())
+}
+
+/// Takes the row with the next index from whichever part has it, and shows it to `seen`. `None` where Ctrl-C came.
+fn join(mut parts: Vec<Rows>, target: &Target, total: u64, seen: &mut dyn FnMut(&Row)) -> Result<Option<Writing>> {
+    let mut writing = Writing::start(target)?;
+    let mut run: Vec<Row> = Vec::with_capacity(RUN);
+    let mut pixels = Vec::new();
+    // The part that gave a row most likely gives the next one, too.
+    let mut at = 0;
+    for index in 0..total {
+        if interrupt::requested() {
+            return Ok(None);
+        }
+        let Some((row, mut image)) = take(&mut parts, &mut at, index)? else {
+            return Err(LabelError::Settings(format!("no part has row {index}; label the parts again")));
+        };
+        seen(&row);
+        run.push(row);
+        pixels.append(&mut image);
+        if run.len() == RUN || index + 1 == total {
+            writing.write(&run, &pixels)?;
+            run.clear();
+            pixels.clear();
+        }
+    }
+    Ok(Some(writing))
+}
+
+fn take(parts: &mut [Rows], at: &mut usize, index: u64) -> Result<Option<Stored>> {
+    for step in 0..parts.len() {
+        let part = (*at + step) % parts.len();
+        let next = parts[part].next_if(|stored| stored.as_ref().map_or(true, |(row, _)| row.index == index));
+        if let Some(stored) = next {
+            *at = part;
+            return stored.map(Some);
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,151 @@
+//! Such a file read back: labelled and failed rows in one order again.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+use ::hdf5::types::VarLenUnicode;
+use dtkc_data::Dataset;
+use ndarray::s;
+
+use super::super::Stored;
+use super::RUN;
+use crate::error::{LabelError, Result};
+use crate::layout::Layout;
+use crate::row::{Failure, Label, Row};
+
+/// Bytes of pixels that are read together.
+const PIXEL_RUN: usize = 8 << 20;
+
+pub(in crate::output) fn read(path: &Path, layout: &Layout) -> Result<Rows> {
+    let file = ::hdf5::File::open(path).map_err(|e| LabelError::wrap(path, e))?;
+    let count = |name: &str| file.dataset(name).map(|d| d.size()).map_err(|e| LabelError::wrap(path, e));
+    let (labelled, failed) = (count("index")?, count("failed_index")?);
+    let dataset = if labelled > 0 { Some(Dataset::open(path)?) } else { None };
+    Ok(Rows {
+        path: path.to_owned(),
+        layout: layout.clone(),
+        labelled: Part { count: labelled, next: 0, rows: VecDeque::new() },
+        failed: Part { count: failed, next: 0, rows: VecDeque::new() },
+        file,
+        dataset,
+    })
+}
+
+/// Rows of one kind: how many, how many were read, and those that wait.
+struct Part {
+    count: usize,
+    next: usize,
+    rows: VecDeque<Stored>,
+}
+
+impl Part {
+    fn needs_more(&self) -> bool {
+        self.rows.is_empty() && self.next < self.count
+    }
+}
+
+pub(in crate::output) struct Rows {
+    path: PathBuf,
+    layout: Layout,
+    file: ::hdf5::File,
+    dataset: Option<Dataset>,
+    labelled: Part,
+    failed: Part,
+}
+
+impl Iterator for Rows {
+    type Item = Result<Stored>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Err(error) = self.fill() {
+            (self.labelled.count, self.failed.count) = (0, 0);
+            return Some(Err(error));
+        }
+        let index = |part: &Part| part.rows.front().map(|(row, _)| row.index);
+        let from_labelled = match (index(&self.labelled), index(&self.failed)) {
+            (Some(a), Some(b)) => a < b,
+            (a, _) => a.is_some(),
+        };
+        let part = if from_labelled { &mut self.labelled } else { &mut self.failed };
+        part.rows.pop_front().map(Ok)
+    }
+}
+
+impl Rows {
+    fn fill(&mut self) -> Result<()> {
+        if self.labelled.needs_more() {
+            let rows = self.read_labelled()?;
+            self.labelled.next += rows.len();
+            self.labelled.rows.extend(rows);
+        }
+        if self.failed.needs_more() {
+            let rows = self.read_failed().map_err(|e| LabelError::wrap(&self.path, e))?;
+            self.failed.next += rows.len();
+            self.failed.rows.extend(rows);
+        }
+        Ok(())
+    }
+
+    fn read_labelled(&self) -> Result<Vec<Stored>> {
+        let damaged = || LabelError::file(&self.path, "it holds other rows than it says; label this part again");
+        let dataset = self.dataset.as_ref().ok_or_else(damaged)?;
+        let bytes = dataset.image_shape().ok_or_else(damaged)?.bytes();
+        let run = (PIXEL_RUN / bytes.max(1)).clamp(1, RUN);
+        let range = self.labelled.next..self.labelled.count.min(self.labelled.next + run);
+        let pixels = dataset.read_range(range.clone())?;
+        let paths = dataset.paths(range.clone())?.ok_or_else(damaged)?;
+        let labels = self.read_labels(range.start, range.end).map_err(|e| LabelError::wrap(&self.path, e))?;
+        if labels.len() != range.len() || paths.len() != range.len() {
+            return Err(damaged());
+        }
+        let rows = labels.into_iter().zip(paths).zip(pixels.chunks_exact(bytes));
+        Ok(rows
+            .map(|(((index, truth, label), path), image)| {
+                (Row { index, path, truth, outcome: Ok(label) }, image.to_vec())
+            })
+            .collect())
+    }
+
+    fn read_labels(&self, start: usize, end: usize) -> ::hdf5::Result<Vec<(u64, Option<String>, Label)>> {
+        let at = s![start..end];
+        let floats = |name: &str| self.file.dataset(name)?.read_slice_1d::<f32, _>(at);
+        let ids = |name: &str| self.file.dataset(name)?.read_slice_1d::<i64, _>(at);
+        let index = self.file.dataset("index")?.read_slice_1d::<u64, _>(at)?;
+        let (cluster, second) = (ids("labels")?, ids("second_cluster")?);
+        let (confidence, second_confidence) = (floats("confidence")?, floats("second_confidence")?);
+        let margin = floats("margin")?;
+        let matrix = |name: &str| self.file.dataset(name)?.read_slice_2d::<f32, _>(s![start..end, ..]);
+        let probabilities = self.layout.probabilities.then(|| matrix("probabilities")).transpose()?;
+        let embedding = (self.layout.embedding > 0).then(|| matrix("embedding")).transpose()?;
+        let truth = match self.layout.truth {
+            true => Some(self.file.dataset("truth")?.read_slice_1d::<VarLenUnicode, _>(at)?),
+            false => None,
+        };
+        let row = |i: usize| {
+            let label = Label {
+                cluster: cluster[i] as u32,
+                confidence: confidence[i],
+                second: second[i] as u32,
+                second_confidence: second_confidence[i],
+                margin: margin[i],
+                probabilities: probabilities.as_ref().map(|m| m.row(i).to_vec()).unwrap_or_default(),
+                embedding: embedding.as_ref().map(|m| m.row(i).to_vec()).unwrap_or_default(),
+            };
+            let truth = truth.as_ref().map(|t| t[i].to_string()).filter(|t| !t.is_empty());
+            (index[i], truth, label)
+        };
+        Ok((0..end - start).map(row).collect())
+    }
+
+    fn read_failed(&self) -> ::hdf5::Result<Vec<Stored>> {
+        let at = s![self.failed.next..self.failed.count.min(self.failed.next + RUN)];
+        let index = self.file.dataset("failed_index")?.read_slice_1d::<u64, _>(at)?;
+        let path = self.file.dataset("failed_path")?.read_slice_1d::<VarLenUnicode, _>(at)?;
+        let error = self.file.dataset("failed_error")?.read_slice_1d::<VarLenUnicode, _>(at)?;
+        let row = |((index, path), error): ((&u64, &VarLenUnicode), &VarLenUnicode)| {
+            let outcome = Err(Failure::parse(error.as_str()));
+            (Row { index: *index, path: path.to_string(), truth: None, outcome }, vec![])
+        };
+        Ok(index.iter().zip(&path).zip(&error).map(row).collect())
+    }
+}

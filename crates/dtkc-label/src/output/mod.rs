@@ -1,0 +1,127 @@
+//! Rows to files and back: CSV, JSON lines, Parquet, HDF5.
+//!
+//! What is written depends on the rows and the [`Layout`] alone, never on how the rows came in portions, so that
+//! parts can be read, joined and written again to the same bytes (the same content for HDF5).
+
+mod arrow;
+mod csv;
+mod hdf5;
+mod jsonl;
+mod parquet;
+
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+use std::str::FromStr;
+
+use dtkc_data::ImageShape;
+
+use crate::error::{LabelError, Result};
+use crate::layout::Layout;
+use crate::row::Row;
+
+/// The form of an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values with a header.
+    Csv,
+    /// One JSON object per line.
+    Jsonl,
+    /// Apache Parquet.
+    Parquet,
+    /// A dataset (schema 1) with the clusters as labels, the images, and the rest beside them.
+    Hdf5,
+}
+
+impl Format {
+    /// The form that a file's ending asks for.
+    pub fn of(path: &Path) -> Result<Self> {
+        let ending = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        match ending.as_str() {
+            "csv" => Ok(Self::Csv),
+            "jsonl" | "ndjson" => Ok(Self::Jsonl),
+            "parquet" => Ok(Self::Parquet),
+            "h5" | "hdf5" => Ok(Self::Hdf5),
+            _ => Err(LabelError::file(
+                path,
+                "an output ends in .csv, .jsonl, .parquet or .h5, or is - for standard output",
+            )),
+        }
+    }
+
+    /// Whether the output holds the images, too.
+    pub fn wants_pixels(self) -> bool {
+        self == Self::Hdf5
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Csv => "csv",
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
+            Self::Hdf5 => "h5",
+        })
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    /// The forms that can be streamed.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "csv" => Ok(Self::Csv),
+            "jsonl" => Ok(Self::Jsonl),
+            _ => Err(format!("'{text}' cannot be streamed to standard output; use csv or jsonl")),
+        }
+    }
+}
+
+/// Takes rows in order.
+pub trait RowWriter {
+    /// Writes rows; `pixels` holds the images of the labelled ones, where the form wants them.
+    fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()>;
+
+    /// Hands on what was written so far, where the form can be streamed.
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Completes the output.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// A writer to a file at `path`, which is not yet the final place.
+pub fn create(path: &Path, format: Format, layout: &Layout, shape: ImageShape) -> Result<Box<dyn RowWriter>> {
+    let file = || -> Result<_> { Ok(std::io::BufWriter::with_capacity(1 << 18, fs_err::File::create(path)?)) };
+    Ok(match format {
+        Format::Csv => Box::new(csv::CsvWriter::new(file()?, layout)?),
+        Format::Jsonl => Box::new(jsonl::JsonlWriter::new(file()?, layout)),
+        Format::Parquet => Box::new(parquet::ParquetWriter::new(path, layout)?),
+        Format::Hdf5 => Box::new(hdf5::Hdf5Writer::new(path, layout, shape)?),
+    })
+}
+
+/// A writer to a stream, for the forms that can be streamed.
+pub fn stream(out: impl Write + 'static, format: Format, layout: &Layout) -> Result<Box<dyn RowWriter>> {
+    match format {
+        Format::Csv => Ok(Box::new(csv::CsvWriter::new(out, layout)?)),
+        Format::Jsonl => Ok(Box::new(jsonl::JsonlWriter::new(out, layout))),
+        other => Err(LabelError::Settings(format!("{other} cannot be streamed to standard output; use csv or jsonl"))),
+    }
+}
+
+/// A row that was read back, and its image where the form holds images.
+pub type Stored = (Row, Vec<u8>);
+
+/// The rows of a file that this module wrote, in order.
+pub fn read(path: &Path, format: Format, layout: &Layout) -> Result<Box<dyn Iterator<Item = Result<Stored>>>> {
+    Ok(match format {
+        Format::Csv => Box::new(csv::read(path, layout)?),
+        Format::Jsonl => Box::new(jsonl::read(path)?),
+        Format::Parquet => Box::new(parquet::read(path, layout)?),
+        Format::Hdf5 => Box::new(hdf5::read(path, layout)?),
+    })
+}

@@ -1,0 +1,123 @@
+//! Finding, decoding, labelling and writing side by side.
+//!
+//! One thread finds images and reads datasets ahead; the workers of a [`Pool`] decode and label; the calling thread
+//! takes the results in order. What is under way is bounded, so memory does not grow with the input, and the slowest
+//! of the three decides the pace.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dtkc_infer::{Batch, Done, ModelFile, Pool, PoolOptions, Runtime};
+
+use crate::error::{LabelError, Result};
+use crate::feed::{self, Fed, FeedOptions, Item, Past};
+use crate::row::{Failure, Label, Row};
+use crate::sort::{Content, Sorter};
+use crate::source::{Body, Inputs};
+
+/// Everything that a run needs.
+pub struct Plan<'a> {
+    /// Where images come from.
+    pub inputs: &'a Inputs,
+    /// The library.
+    pub runtime: &'a Runtime,
+    /// The model.
+    pub model: &'a ModelFile,
+    /// Workers.
+    pub pool: PoolOptions,
+    /// How the input is cut.
+    pub feed: FeedOptions,
+    /// Whether rows hold all probabilities.
+    pub probabilities: bool,
+    /// Whether rows hold the embedding.
+    pub embedding: bool,
+    /// Folders per cluster.
+    pub sorter: Option<&'a Sorter>,
+}
+
+/// Runs a plan to its end, or until `stop` says so; what is under way then is still finished. `sink` gets the rows of
+/// each portion, in order, with the pixels of the labelled ones where the pool keeps them.
+pub fn run(
+    plan: &Plan<'_>,
+    past: Option<Past>,
+    stop: &(dyn Fn() -> bool + Sync),
+    sink: &mut dyn FnMut(Vec<Row>, &[u8]) -> Result<()>,
+) -> Result<Fed> {
+    let (feeder, results) = Pool::start(plan.runtime, plan.model, &plan.pool)?.split();
+    let failed = AtomicBool::new(false);
+    let stop = || stop() || failed.load(Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        let feeding = scope.spawn(|| {
+            // Moved in, so that the workers end when all is fed.
+            let feeder = feeder;
+            feed::feed(plan.inputs, plan.feed, past, &stop, &mut |job| match feeder.send(job) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            })
+        });
+        let mut portions = 0;
+        let collect = || -> Result<()> {
+            for Done { tag, outcome } in results {
+                let batch = outcome?;
+                let rows = to_rows(plan, tag, &batch)?;
+                sink(rows, batch.pixels.as_deref().unwrap_or_default())?;
+                portions += 1;
+            }
+            Ok(())
+        };
+        let collected = collect();
+        failed.store(collected.is_err(), Ordering::Relaxed);
+        let fed = feeding.join().map_err(|_| LabelError::Internal("the reading thread broke down"))?;
+        collected?;
+        let fed = fed?;
+        match portions == fed.portions {
+            true => Ok(fed),
+            false => Err(LabelError::Internal("a worker broke down")),
+        }
+    })
+}
+
+fn to_rows(plan: &Plan<'_>, items: Vec<Item>, batch: &Batch) -> Result<Vec<Row>> {
+    let mut rows = Vec::with_capacity(items.len());
+    for (item, place) in items.into_iter().zip(&batch.rows) {
+        let outcome = match place {
+            Ok(at) => {
+                let label = label(plan, batch, *at)?;
+                if let Some(sorter) = plan.sorter {
+                    sorter.place(&item, &label, content(plan, &item, batch, *at)?)?;
+                }
+                Ok(label)
+            }
+            Err(error) => Err(Failure::from(error.clone())),
+        };
+        rows.push(Row { index: item.index, path: item.found.path, truth: item.truth, outcome });
+    }
+    Ok(rows)
+}
+
+fn label(plan: &Plan<'_>, batch: &Batch, at: usize) -> Result<Label> {
+    let answers = &batch.assignments;
+    let best = answers.get(at).ok_or(LabelError::Internal("the model gave too few answers"))?;
+    Ok(Label {
+        cluster: best.cluster as u32,
+        confidence: best.confidence,
+        second: best.second as u32,
+        second_confidence: best.second_confidence,
+        margin: best.margin,
+        probabilities: if plan.probabilities { answers.probabilities.row(at).to_vec() } else { Vec::new() },
+        embedding: if plan.embedding { answers.embedding.row(at).to_vec() } else { Vec::new() },
+    })
+}
+
+/// What goes into a cluster's folder: the file, the archive's bytes, or the pixels that the model saw.
+fn content<'a>(plan: &Plan<'_>, item: &'a Item, batch: &'a Batch, at: usize) -> Result<Content<'a>> {
+    let shape = plan.model.shape();
+    match &item.found.body {
+        Body::File(path) => Ok(Content::File(path)),
+        Body::Bytes(bytes) => Ok(Content::Bytes(bytes)),
+        _ => {
+            let pixels = batch.pixels.as_deref().and_then(|p| p.chunks_exact(shape.bytes()).nth(at));
+            pixels.map(|p| Content::Pixels(shape, p)).ok_or(LabelError::Internal("pixels to sort are missing"))
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! One line of the result: an image and what the model says of it, or why it could not be labelled.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use dtkc_infer::ItemError;
+
+/// What is known of one image after labelling.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Position in the whole, undivided input, from 0.
+    pub index: u64,
+    /// Where the image came from: a path, a path inside an archive, or `file.h5#row`.
+    pub path: String,
+    /// The known class, with `--truth`.
+    pub truth: Option<String>,
+    /// The assignment, or why there is none.
+    pub outcome: Result<Label, Failure>,
+}
+
+/// The model's answer for one image.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Label {
+    /// The most probable cluster.
+    pub cluster: u32,
+    /// Its probability.
+    pub confidence: f32,
+    /// The second most probable cluster.
+    pub second: u32,
+    /// Its probability.
+    pub second_confidence: f32,
+    /// Confidence minus second confidence.
+    pub margin: f32,
+    /// All probabilities; empty unless asked for.
+    pub probabilities: Vec<f32>,
+    /// The embedding; empty unless asked for.
+    pub embedding: Vec<f32>,
+}
+
+/// Why one image has no label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// A stable name for programs.
+    pub code: Cow<'static, str>,
+    /// One sentence for people.
+    pub reason: String,
+}
+
+impl Failure {
+    /// A failure with that code and sentence.
+    pub fn new(code: &'static str, reason: impl Into<String>) -> Self {
+        Self { code: Cow::Borrowed(code), reason: reason.into() }
+    }
+
+    /// Reads back what [`fmt::Display`] wrote.
+    pub fn parse(text: &str) -> Self {
+        match text.split_once(": ") {
+            Some((code, reason)) => Self { code: Cow::Owned(code.to_owned()), reason: reason.to_owned() },
+            None => Self { code: Cow::Borrowed("unknown"), reason: text.to_owned() },
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.reason)
+    }
+}
+
+impl From<ItemError> for Failure {
+    fn from(error: ItemError) -> Self {
+        Self::new(error.code, error.message)
+    }
+}
+
+const LABELLED: u8 = 1;
+const TRUTH: u8 = 2;
+
+impl Row {
+    /// Appends the row to `out` in the journal's binary form.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let labelled = if self.outcome.is_ok() { LABELLED } else { 0 };
+        let truth = if self.truth.is_some() { TRUTH } else { 0 };
+        out.extend(self.index.to_le_bytes());
+        out.push(labelled | truth);
+        put_text(out, &self.path);
+        if let Some(truth) = &self.truth {
+            put_text(out, truth);
+        }
+        match &self.outcome {
+            Ok(label) => {
+                out.extend(label.cluster.to_le_bytes());
+                out.extend(label.second.to_le_bytes());
+                for value in [label.confidence, label.second_confidence, label.margin] {
+                    out.extend(value.to_le_bytes());
+                }
+                put_floats(out, &label.probabilities);
+                put_floats(out, &label.embedding);
+            }
+            Err(failure) => {
+                put_text(out, &failure.code);
+                put_text(out, &failure.reason);
+            }
+        }
+    }
+
+    /// Takes one row from the front of `bytes`; `None` where they do not hold one.
+    pub(crate) fn decode(bytes: &mut &[u8]) -> Option<Self> {
+        let index = u64::from_le_bytes(take(bytes)?);
+        let [flags] = take(bytes)?;
+        let path = take_text(bytes)?;
+        let truth = if flags & TRUTH != 0 { Some(take_text(bytes)?) } else { None };
+        let outcome = if flags & LABELLED != 0 {
+            Ok(Label {
+                cluster: u32::from_le_bytes(take(bytes)?),
+                second: u32::from_le_bytes(take(bytes)?),
+                confidence: f32::from_le_bytes(take(bytes)?),
+                second_confidence: f32::from_le_bytes(take(bytes)?),
+                margin: f32::from_le_bytes(take(bytes)?),
+                probabilities: take_floats(bytes)?,
+                embedding: take_floats(bytes)?,
+            })
+        } else {
+            Err(Failure { code: Cow::Owned(take_text(bytes)?), reason: take_text(bytes)? })
+        };
+        Some(Self { index, path, truth, outcome })
+    }
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.extend((text.len() as u32).to_le_bytes());
+    out.extend(text.as_bytes());
+}
+
+fn put_floats(out: &mut Vec<u8>, values: &[f32]) {
+    out.extend((values.len() as u32).to_le_bytes());
+    out.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+}
+
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, rest) = bytes.split_first_chunk::<N>()?;
+    *bytes = rest;
+    Some(*head)
+}
+
+fn take_slice<'a>(bytes: &mut &'a [u8], unit: usize) -> Option<&'a [u8]> {
+    let count = u32::from_le_bytes(take(bytes)?) as usize;
+    let (head, rest) = bytes.split_at_checked(count.checked_mul(unit)?)?;
+    *bytes = rest;
+    Some(head)
+}
+
+fn take_text(bytes: &mut &[u8]) -> Option<String> {
+    String::from_utf8(take_slice(bytes, 1)?.to_vec()).ok()
+}
+
+fn take_floats(bytes: &mut &[u8]) -> Option<Vec<f32>> {
+    let (values, _) = take_slice(bytes, 4)?.as_chunks::<4>();
+    Some(values.iter().map(|v| f32::from_le_bytes(*v)).collect())
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    prop_compose! {
+        fn label()(
+            cluster in 0..9u32, second in 0..9u32, confidence in 0f32..1.0, second_confidence in 0f32..1.0,
+            probabilities in prop::collection::vec(0f32..1.0, 0..4), embedding in prop::collection::vec(-9f32..9.0, 0..4),
+        ) -> Label {
+            let margin = confidence - second_confidence;
+            Label { cluster, confidence, second, second_confidence, margin, probabilities, embedding }
+        }
+    }
+
+    prop_compose! {
+        pub(crate) fn row()(
+            index in any::<u64>(), path in ".{0,20}", truth in prop::option::of("[a-z]{0,5}"),
+            label in label(), reason in ".{0,20}", failed in any::<bool>(),
+        ) -> Row {
+            let outcome = if failed { Err(Failure::new("damaged", reason)) } else { Ok(label) };
+            Row { index, path, truth, outcome }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_survive_the_journal(rows in prop::collection::vec(row(), 0..5)) {
+            let mut bytes = Vec::new();
+            rows.iter().for_each(|row| row.encode(&mut bytes));
+            let mut rest = bytes.as_slice();
+            let back: Vec<Row> = std::iter::from_fn(|| Row::decode(&mut rest)).collect();
+            prop_assert_eq!(back, rows);
+            prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn cut_or_random_bytes_are_refused_without_panic(row in row(), cut in any::<prop::sample::Index>(), noise: Vec<u8>) {
+            let mut bytes = Vec::new();
+            row.encode(&mut bytes);
+            prop_assert_eq!(Row::decode(&mut &bytes[..cut.index(bytes.len())]), None);
+            let _ = Row::decode(&mut noise.as_slice());
+        }
+    }
+
+    #[test]
+    fn a_failure_reads_back_from_its_text() {
+        let failure = Failure::new("too_large", "the image is 9x9: too much");
+        assert_eq!(Failure::parse(&failure.to_string()), failure);
+    }
+}
