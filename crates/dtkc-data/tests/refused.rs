@@ -1,0 +1,246 @@
+//! Files that cannot be trusted are refused with one sentence, and quickly.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{SHAPE, Set, write_sequences};
+use dtkc_data::{DataError, Dataset, ImageShape};
+use hdf5::types::{VarLenArray, VarLenUnicode};
+
+fn refused(path: &Path) -> String {
+    let text = Dataset::open(path).unwrap_err().to_string();
+    assert!(text.contains(&path.display().to_string()), "the file is not named: {text}");
+    assert!(!text.contains('\n') && text.len() < 400, "{text}");
+    text
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A file whose root attributes are right; the rest is up to the test.
+    fn schema(&self, kind: &str, fill: impl FnOnce(&hdf5::File)) -> PathBuf {
+        let path = self.path("a.h5");
+        let file = hdf5::File::create(&path).unwrap();
+        file.new_attr::<i64>().create("dtkc_schema").unwrap().write_scalar(&1).unwrap();
+        let kind: VarLenUnicode = kind.parse().unwrap();
+        file.new_attr::<VarLenUnicode>().create("kind").unwrap().write_scalar(&kind).unwrap();
+        fill(&file);
+        file.close().unwrap();
+        path
+    }
+}
+
+fn images(file: &hdf5::File, n: usize) {
+    file.new_dataset_builder().with_data(&ndarray::Array4::<u8>::zeros((n, 4, 4, 1))).create("images").unwrap();
+}
+
+#[test]
+fn missing_folder_and_foreign_files() {
+    let folder = Folder::new();
+    assert!(refused(&folder.path("none.h5")).contains("No such file"));
+    assert!(refused(folder.0.path()).contains("is a folder"));
+    for (name, bytes) in [("empty.h5", &b""[..]), ("text.h5", b"not HDF5 at all, but text of some length")] {
+        std::fs::write(folder.path(name), bytes).unwrap();
+        assert!(refused(&folder.path(name)).contains("is not an HDF5 file"));
+    }
+}
+
+#[test]
+fn a_file_cut_anywhere_is_refused_or_fails_on_reading() {
+    let folder = Folder::new();
+    let whole = Set::new(SHAPE, 50).labelled(&["a", "b"]).with_paths().write(&folder.path("whole.h5"));
+    let bytes = std::fs::read(whole).unwrap();
+    let cut = folder.path("cut.h5");
+    for part in 1..20 {
+        std::fs::write(&cut, &bytes[..bytes.len() * part / 20]).unwrap();
+        let text = refused(&cut);
+        assert!(text.contains("damaged or incomplete (it is cut off)"), "{text}");
+    }
+}
+
+#[test]
+fn foreign_and_future_hdf5() {
+    let folder = Folder::new();
+    let path = folder.path("a.h5");
+    hdf5::File::create(&path).unwrap().close().unwrap();
+    assert!(refused(&path).contains("not a DTKC dataset (it has no attribute dtkc_schema)"));
+    let file = hdf5::File::create(&path).unwrap();
+    file.new_attr::<i32>().create("dtkc_schema").unwrap().write_scalar(&2).unwrap();
+    file.close().unwrap();
+    assert!(matches!(Dataset::open(&path), Err(DataError::Schema { found: 2, .. })));
+    assert!(refused(&path).contains("schema 2"));
+    let file = hdf5::File::create(&path).unwrap();
+    let word: VarLenUnicode = "one".parse().unwrap();
+    file.new_attr::<VarLenUnicode>().create("dtkc_schema").unwrap().write_scalar(&word).unwrap();
+    file.close().unwrap();
+    assert!(refused(&path).contains("not a number"));
+}
+
+#[test]
+fn wrong_kinds_shapes_and_types() {
+    let folder = Folder::new();
+    let open = |fill: &dyn Fn(&hdf5::File)| refused(&folder.schema("images", fill));
+    assert!(refused(&folder.schema("sounds", |_| {})).contains("its kind is 'sounds'"));
+    assert!(open(&|_| {}).contains("/images is missing"));
+    assert!(open(&|f| drop(f.create_group("images").unwrap())).contains("/images is not a dataset"));
+    let three = ndarray::Array3::<u8>::zeros((3, 4, 4));
+    let text = open(&|f| drop(f.new_dataset_builder().with_data(&three).create("images").unwrap()));
+    assert!(text.contains("/images has the shape [3, 4, 4], not [n, h, w, c]"), "{text}");
+    let floats = ndarray::Array4::<f32>::zeros((3, 4, 4, 1));
+    let text = open(&|f| drop(f.new_dataset_builder().with_data(&floats).create("images").unwrap()));
+    assert!(text.contains("/images holds float32, not u8"), "{text}");
+    let two = ndarray::Array4::<u8>::zeros((3, 4, 4, 2));
+    let text = open(&|f| drop(f.new_dataset_builder().with_data(&two).create("images").unwrap()));
+    assert!(text.contains("2 channels"), "{text}");
+    assert!(open(&|f| images(f, 0)).contains("/images is empty"));
+}
+
+#[test]
+fn wrong_labels_names_and_paths() {
+    let folder = Folder::new();
+    let with = |fill: &dyn Fn(&hdf5::File)| {
+        folder.schema("images", |file| {
+            images(file, 3);
+            fill(file);
+        })
+    };
+    let labels = |values: &'static [i64]| {
+        with(&move |f| drop(f.new_dataset_builder().with_data(values).create("labels").unwrap()))
+    };
+    assert!(refused(&labels(&[1, 2])).contains("it has 3 items but 2 labels"));
+    assert!(Dataset::open(labels(&[1, 2, 3])).is_ok());
+    let floats = with(&|f| drop(f.new_dataset_builder().with_data(&[0.5, 1.0, 2.0]).create("labels").unwrap()));
+    assert!(refused(&floats).contains("/labels holds float64, not whole numbers"));
+    let names: Vec<VarLenUnicode> = vec!["a".parse().unwrap(); 2];
+    let paths = with(&|f| drop(f.new_dataset_builder().with_data(&names).create("paths").unwrap()));
+    assert!(refused(&paths).contains("it has 3 items but 2 paths"));
+    let numbers = with(&|f| drop(f.new_dataset_builder().with_data(&[1, 2]).create("label_names").unwrap()));
+    assert!(refused(&numbers).contains("/label_names is not a list of strings"));
+    let lists = vec![VarLenArray::from_slice(&[1i32]); 3];
+    let odd = with(&|f| drop(f.new_dataset_builder().with_data(&lists).create("paths").unwrap()));
+    assert!(refused(&odd).contains("/paths is not a list of strings"));
+    // A label without a name is found when the labels are read.
+    let unnamed = with(&|f| {
+        f.new_dataset_builder().with_data(&[0i64, 1, 5]).create("labels").unwrap();
+        f.new_dataset_builder().with_data(&names).create("label_names").unwrap();
+    });
+    let text = Dataset::open(unnamed).unwrap().labels().unwrap_err().to_string();
+    assert!(text.contains("label 5 has no name, there are 2 label names"), "{text}");
+}
+
+#[test]
+fn a_small_file_cannot_claim_much() {
+    let folder = Folder::new();
+    let claim = |rows: usize, chunk: usize, gzip: bool| {
+        folder.schema("images", |file| {
+            let mut builder = file.new_dataset_builder().chunk((chunk, 100, 100, 1));
+            if gzip {
+                builder = builder.deflate(1);
+            }
+            builder.empty::<u8>().shape((rows, 100, 100, 1)).create("images").unwrap();
+        })
+    };
+    let terabytes = 1 << 30;
+    for gzip in [false, true] {
+        let text = refused(&claim(terabytes, 10, gzip));
+        assert!(text.contains("only 0 of"), "{text}");
+    }
+    assert!(refused(&claim(terabytes, 200_000, true)).contains("too large to be unpacked"));
+    // The same for lists: labels of a set that is itself fine.
+    let labels = folder.schema("sequences", |file| {
+        file.new_dataset_builder().with_data(&ndarray::Array2::<f32>::zeros((2, 2))).create("values").unwrap();
+        let list = file.new_dataset_builder().chunk(1024);
+        list.empty::<u64>().shape(1usize << 40).create("offsets").unwrap();
+    });
+    assert!(refused(&labels).contains("/offsets: only 0 of"));
+}
+
+#[test]
+fn other_files_are_never_read() {
+    let folder = Folder::new();
+    let secret = folder.path("secret.bin");
+    std::fs::write(&secret, [42; 48]).unwrap();
+    let external = folder.schema("images", |file| {
+        let builder = file.new_dataset_builder().external(&secret.display().to_string(), 0, 48);
+        builder.empty::<u8>().shape((3, 4, 4, 1)).create("images").unwrap();
+    });
+    assert!(refused(&external).contains("its values lie in other files"));
+    let link = folder.schema("images", |file| {
+        file.link_external("other.h5", "/images", "images").unwrap();
+    });
+    assert!(refused(&link).contains("/images is a link to another file"));
+}
+
+#[test]
+fn sequences_must_add_up() {
+    let folder = Folder::new();
+    let with = |offsets: &'static [u64]| {
+        folder.schema("sequences", |file| {
+            file.new_dataset_builder().with_data(&ndarray::Array2::<f32>::zeros((6, 2))).create("values").unwrap();
+            file.new_dataset_builder().with_data(offsets).create("offsets").unwrap();
+        })
+    };
+    assert_eq!(Dataset::open(with(&[0, 2, 6])).unwrap().len(), 2);
+    for offsets in [&[0, 2][..], &[1, 6], &[0, 7], &[0, 5, 3, 6], &[0], &[0, u64::MAX, 6]] {
+        assert!(refused(&with(offsets)).contains("/offsets does not lead from 0 to the 6 rows"));
+    }
+}
+
+#[test]
+fn a_damaged_chunk_is_an_error_when_read() {
+    let folder = Folder::new();
+    let shape = ImageShape { height: 64, width: 64, channels: 1 };
+    let path = Set::new(shape, 100).gzip(4).write(&folder.path("a.h5"));
+    let chunk = hdf5::File::open(&path).unwrap().dataset("images").unwrap().chunk_info(1).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[chunk.addr as usize + 20..][..64].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    let dataset = Dataset::open(&path).unwrap();
+    assert!(dataset.read_range(0..10).is_ok());
+    let text = dataset.read_range(0..100).map(drop).unwrap_err().to_string();
+    assert!(text.contains("is damaged or incomplete"), "{text}");
+}
+
+#[test]
+fn random_damage_never_panics() {
+    let folder = Folder::new();
+    let shape = ImageShape { height: 8, width: 8, channels: 1 };
+    let files = [
+        Set::new(shape, 20).labelled(&["a", "b"]).with_paths().write(&folder.path("i.h5")),
+        write_sequences(&folder.path("s.h5"), 9),
+    ];
+    let mut state = 1u32;
+    let mut random = |below: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % below
+    };
+    for file in files {
+        let whole = std::fs::read(&file).unwrap();
+        // HDF5 2.2 never returns from a string heap that has an empty free block, so the heap is left alone.
+        let heap = whole.windows(4).position(|w| w == b"GCOL").unwrap();
+        let path = folder.path("damaged.h5");
+        for _ in 0..300 {
+            let mut bytes = whole.clone();
+            for _ in 0..=random(8) {
+                // Most of the structure is in the first few kilobytes and at the end.
+                let place = if random(2) == 0 { random(4096.min(bytes.len())) } else { random(bytes.len()) };
+                if !(heap..heap + 4096).contains(&place) {
+                    bytes[place] = random(256) as u8;
+                }
+            }
+            std::fs::write(&path, &bytes).unwrap();
+            let Ok(dataset) = Dataset::open(&path) else { continue };
+            let _ = (dataset.labels(), dataset.paths(0..dataset.len()), dataset.fingerprint());
+        }
+    }
+}

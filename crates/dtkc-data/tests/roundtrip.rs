@@ -1,0 +1,150 @@
+//! What is written is what is read, in every storage form.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{CHUNK_ROWS, SHAPE, Set, image, listing, sequence, write_sequences};
+use dtkc_data::{Batches, DataError, Dataset, ImageShape, ImageWriter, Kind, LoadOptions, SequenceOptions};
+use dtkc_data::{SequenceWriter, WriterOptions};
+
+const GRAY: ImageShape = ImageShape { height: 28, width: 28, channels: 1 };
+
+#[test]
+fn images_come_back_by_range_and_by_index() {
+    let folder = tempfile::tempdir().unwrap();
+    for set in [Set::new(SHAPE, 50), Set::new(SHAPE, 50).gzip(4), Set::new(GRAY, 700).gzip(1), Set::new(GRAY, 1)] {
+        let dataset = Dataset::open(set.write(&folder.path().join("a.h5"))).unwrap();
+        assert_eq!((dataset.len(), dataset.image_shape()), (set.count, Some(set.shape)));
+        let expected = |indices: &[usize]| indices.iter().flat_map(|&i| image(set.shape, i)).collect::<Vec<u8>>();
+        let all: Vec<usize> = (0..set.count).collect();
+        assert!(dataset.read_range(0..set.count).unwrap() == expected(&all));
+        assert!(dataset.read(&all).unwrap() == expected(&all));
+        let mixed: Vec<usize> = (0..set.count * 2).map(|i| i * 7919 % set.count).collect();
+        assert!(dataset.read(&mixed).unwrap() == expected(&mixed));
+        assert_eq!(dataset.read(&[]).unwrap(), [0u8; 0]);
+        assert_eq!(dataset.read_range(1..1).unwrap(), [0u8; 0]);
+    }
+}
+
+#[test]
+fn attributes_labels_names_and_paths_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = Set::new(GRAY, 10).labelled(&["null", "eins", "zwölf"]).with_paths();
+    let dataset = Dataset::open(set.write(&folder.path().join("a.h5"))).unwrap();
+    assert_eq!(dataset.kind(), Kind::Images);
+    assert_eq!((dataset.name(), dataset.source()), ("test", "made by a test"));
+    assert_eq!(dataset.labels().unwrap().unwrap(), [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
+    assert_eq!(dataset.label_names().unwrap().unwrap(), ["null", "eins", "zwölf"]);
+    assert_eq!(dataset.paths(3..5).unwrap().unwrap(), ["folder/3.png", "folder/4.png"]);
+
+    let bare = Dataset::open(Set::new(GRAY, 10).write(&folder.path().join("b.h5"))).unwrap();
+    assert_eq!(bare.labels().unwrap(), None);
+    assert_eq!(bare.label_names().unwrap(), None);
+    assert_eq!(bare.paths(0..1).unwrap(), None);
+}
+
+#[test]
+fn chunks_and_filters_are_as_documented() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = Dataset::open(Set::new(SHAPE, 50).write(&folder.path().join("a.h5"))).unwrap();
+    assert_eq!(plain.storage().chunk, Some(vec![CHUNK_ROWS, 64, 64, 3]));
+    assert!(plain.storage().filters.is_empty());
+    let packed = Dataset::open(Set::new(SHAPE, 50).gzip(6).write(&folder.path().join("b.h5"))).unwrap();
+    assert_eq!(packed.storage().filters, ["shuffle", "gzip 6"]);
+    assert!(packed.storage().stored_bytes < plain.storage().stored_bytes);
+}
+
+#[test]
+fn sequences_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = Dataset::open(write_sequences(&folder.path().join("s.h5"), 20)).unwrap();
+    assert_eq!((dataset.kind(), dataset.len(), dataset.sequence_dim()), (Kind::Sequences, 20, Some(3)));
+    for index in [0, 19, 7] {
+        assert_eq!(dataset.read_sequence(index).unwrap(), sequence(index));
+    }
+    assert_eq!(dataset.sequence_lengths().unwrap()[..8], [1, 2, 3, 4, 5, 6, 7, 1]);
+    assert_eq!(dataset.labels().unwrap().unwrap()[..3], [0, 1, 0]);
+    let error = dataset.read(&[0]).unwrap_err().to_string();
+    assert!(error.ends_with("s.h5 holds sequences, but images are needed here"), "{error}");
+    assert!(Batches::new(dataset.path(), LoadOptions::default()).is_err());
+}
+
+#[test]
+fn a_fingerprint_names_the_content_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let print =
+        |set: &Set, name: &str| Dataset::open(set.write(&folder.path().join(name))).unwrap().fingerprint().unwrap();
+    let set = Set::new(SHAPE, 50).numbered(5);
+    let first = print(&set, "a.h5");
+    assert_eq!(first.len(), 64);
+    assert_eq!(first, print(&set.clone().gzip(2).with_paths(), "b.h5"));
+    assert_ne!(first, print(&Set::new(SHAPE, 50), "c.h5"));
+    assert_ne!(first, print(&Set::new(SHAPE, 49).numbered(5), "d.h5"));
+    // hashlib.sha256(b"dtkc images 1 2x1x1\n\x00\x00") in Python.
+    let tiny = Set::new(ImageShape { height: 2, width: 1, channels: 1 }, 1);
+    assert_eq!(print(&tiny, "e.h5"), "a27f2a293ee9ff1bcbc87a1d28aa9e6c7055617363e6413f278e3a3a94ae937a");
+}
+
+#[test]
+fn the_same_input_gives_the_same_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = Set::new(GRAY, 500).labelled(&["a", "b"]).with_paths();
+    let one = std::fs::read(set.write(&folder.path().join("a.h5"))).unwrap();
+    let two = std::fs::read(set.write(&folder.path().join("b.h5"))).unwrap();
+    assert!(one == two);
+}
+
+#[test]
+fn indices_beyond_the_end_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let dataset = Dataset::open(Set::new(GRAY, 10).write(&folder.path().join("a.h5"))).unwrap();
+    let text = dataset.read(&[3, 10]).unwrap_err().to_string();
+    assert!(text.ends_with("a.h5 has 10 items, so there is no item 10"), "{text}");
+    assert!(matches!(dataset.read_range(5..11), Err(DataError::OutOfRange { index: 10, .. })));
+    assert!(matches!(dataset.paths(5..11), Err(DataError::OutOfRange { .. })));
+    #[allow(clippy::reversed_empty_ranges)]
+    let backwards = dataset.read_range(5..4).unwrap_err().to_string();
+    assert!(backwards.contains("backwards"), "{backwards}");
+}
+
+#[test]
+fn mistakes_of_the_caller_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.h5");
+    let start =
+        |paths| ImageWriter::create(&path, WriterOptions { paths, ..WriterOptions::new(GRAY, "x", "") }).unwrap();
+    let good = image(GRAY, 0);
+    let mut writer = start(false);
+    let text = writer.push(&good[1..], None, None).unwrap_err().to_string();
+    assert_eq!(text, "image 0 has 783 bytes instead of 784 (28x28x1)");
+    writer.push(&good, Some(1), None).unwrap();
+    let text = writer.push(&good, None, None).unwrap_err().to_string();
+    assert_eq!(text, "item 1 has no label, but the items before it have one");
+    writer.set_label_names(vec!["only".into()]);
+    let text = writer.finish().unwrap_err().to_string();
+    assert_eq!(text, "label 1 has no name: there are 1 label names");
+    let text = start(true).push(&good, None, None).unwrap_err().to_string();
+    assert_eq!(text, "item 0 has no path, but the set has paths");
+    let text = start(false).finish().unwrap_err().to_string();
+    assert!(text.ends_with("a.h5: there is nothing to write into it"), "{text}");
+    let bad = ImageShape { height: 3, width: 3, channels: 2 };
+    assert!(ImageWriter::create(&path, WriterOptions::new(bad, "x", "")).is_err());
+    let mut sequences = SequenceWriter::create(&path, SequenceOptions::new(3, "s", "")).unwrap();
+    assert!(sequences.push(&[1.0, 2.0], None, None).is_err());
+    assert!(sequences.push(&[], None, None).is_err());
+    drop(sequences);
+    // Nothing of all this has left a file.
+    assert_eq!(listing(folder.path()), [""; 0]);
+}
+
+#[test]
+fn an_old_file_stays_until_the_new_one_is_complete() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Set::new(GRAY, 3).write(&folder.path().join("a.h5"));
+    let mut writer = ImageWriter::create(&path, WriterOptions::new(GRAY, "x", "")).unwrap();
+    writer.push(&image(GRAY, 0), None, None).unwrap();
+    assert_eq!(Dataset::open(&path).unwrap().len(), 3);
+    drop(writer);
+    assert_eq!(Dataset::open(&path).unwrap().len(), 3);
+    assert_eq!(listing(folder.path()), ["a.h5"]);
+}
