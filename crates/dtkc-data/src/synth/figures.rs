@@ -78,13 +78,13 @@ fn zigzag(random: &mut Random) -> Vec<Stroke> {
 }
 
 fn spiral(random: &mut Random) -> Vec<Stroke> {
-    let turns = random.range(1.9, 2.5);
+    let turns = random.range(1.5, 2.1);
     let start = random.unit();
     let steps = (turns * 10.0) as usize;
     let point = |i: usize| {
         let along = i as f64 / steps as f64;
         let (c, s) = turn(start + turns * along);
-        let radius = 0.08 + 0.8 * along;
+        let radius = 0.06 + 0.86 * along;
         [radius * c, radius * s]
     };
     vec![round((0..=steps).map(point).collect())]
@@ -120,12 +120,12 @@ fn eight(random: &mut Random) -> Vec<Stroke> {
     let wide = random.range(0.4, 0.6);
     let upper = random.range(0.8, 1.0);
     let point = |i: usize| {
-        let (c, s) = turn(0.25 + i as f64 / 20.0);
-        let (_, s2) = turn(2.0 * (0.25 + i as f64 / 20.0));
+        let along = 0.25 + i as f64 / 20.0;
+        let (_, s) = turn(along);
+        let (_, s2) = turn(2.0 * along);
         let y = -0.9 * s;
         // The upper loop is the smaller one, as in handwriting.
         let scale = if y < 0.0 { upper } else { 1.0 };
-        let _ = c;
         [wide * scale * 1.25 * s2, y]
     };
     vec![round((0..=20).map(point).collect())]

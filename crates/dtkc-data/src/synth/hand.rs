@@ -24,9 +24,11 @@ pub fn draw(strokes: Vec<Stroke>, height: usize, width: usize, random: &mut Rand
     let side = height.min(width) as f64;
     let place = Placement::random(height, width, random);
     let tremble = random.range(0.02, 0.075);
-    let thick = side * random.range(0.025, 0.062);
+    let thick = side * random.range(0.024, 0.054);
     let mut pieces = Vec::new();
     for mut stroke in strokes {
+        // Round strokes have more points, whose errors would add up to corners.
+        let tremble = if stroke.round { 0.6 * tremble } else { tremble };
         for point in &mut stroke.points {
             point[0] += tremble * random.bell();
             point[1] += tremble * random.bell();

@@ -193,6 +193,6 @@ mod tests {
             hash.update(label.to_le_bytes());
         }
         let sum: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
-        assert_eq!(sum, "unset");
+        assert_eq!(sum, "c4320f59dd918eaaf78491ee37dfd41901dfd96a60c7d250a9f85365b3f905f9");
     }
 }
