@@ -11,7 +11,7 @@ const CHOICES: [&str; 2] = ["preset", "method"];
 pub(super) fn resolve<T: Serialize>(layers: &[T]) -> Result<Settings, ConfigError> {
     let layers = layers.iter().map(table).collect::<Result<Vec<_>, _>>()?;
     let chosen = |key: &str| -> Result<Option<String>, ConfigError> {
-        match layers.iter().rev().find_map(|layer| layer.get(key)) {
+        match layers.iter().rev().find_map(|layer| layer.get(key).filter(|value| !value.is_null())) {
             None => Ok(None),
             Some(Value::String(name)) => Ok(Some(name.clone())),
             Some(other) => Err(ConfigError::Value(format!("{key} must be a name, not {other}"))),

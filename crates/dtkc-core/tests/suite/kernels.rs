@@ -1,0 +1,166 @@
+//! Kernels and loss terms against NumPy float64 with an SVD (scripts/golden/core_golden.py).
+
+use crate::support::{assert_close, golden, read, scalar, tensor};
+use burn::tensor::{Tensor, activation};
+use dtkc_core::Companions;
+use dtkc_core::kernel::{Bandwidth, BandwidthRule, distances};
+use dtkc_core::loss::{self, MembershipSum, d_cs, orthogonality, simplex_closeness};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+#[derive(Deserialize)]
+struct Golden {
+    membership_shape: [usize; 2],
+    membership: Vec<f64>,
+    terms: Terms,
+    cases: Vec<Case>,
+    paired: Paired,
+}
+
+#[derive(Deserialize)]
+struct Terms {
+    separation: f64,
+    orthogonality: f64,
+    orthogonality_mean: f64,
+    simplex: f64,
+    orthogonality_gradient: Vec<f64>,
+    simplex_gradient: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    shape: Vec<usize>,
+    output: Vec<f64>,
+    distances: Vec<f64>,
+    rules: BTreeMap<String, Rule>,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    sigma: f64,
+    bandwidth: f64,
+    kernel: Vec<f64>,
+    objective: f64,
+    output_gradient: Vec<f64>,
+    membership_gradient: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+struct Paired {
+    shape: [usize; 2],
+    logits: Vec<f64>,
+    temperature: f64,
+    threshold: f64,
+    terms: BTreeMap<String, Term>,
+}
+
+#[derive(Deserialize)]
+struct Term {
+    value: f64,
+    gradient: Vec<f64>,
+}
+
+fn bandwidth(rule: &str, sigma: f64) -> Bandwidth {
+    let rule = if rule == "distance" { BandwidthRule::Distance } else { BandwidthRule::Squared };
+    Bandwidth { rule, sigma }
+}
+
+#[test]
+fn every_rank_agrees_with_the_svd() {
+    let golden: Golden = golden("kernels");
+    for case in &golden.cases {
+        match case.shape.len() {
+            2 => check::<2>(case, &golden),
+            3 => check::<3>(case, &golden),
+            4 => check::<4>(case, &golden),
+            _ => check::<5>(case, &golden),
+        }
+    }
+}
+
+fn check<const D: usize>(case: &Case, golden: &Golden) {
+    let shape: [usize; D] = case.shape.clone().try_into().unwrap();
+    let name = &case.name;
+    // The projectors carry a ridge of 1e-5 of the mean eigenvalue, the SVD has none.
+    let tolerance = if D == 2 { 1e-6 } else { 5e-4 };
+    let found = distances(tensor(&case.output, shape));
+    assert_close(&format!("{name}: distances"), &read(found.clone()), &case.distances, tolerance);
+    for (rule, expected) in &case.rules {
+        let bandwidth = bandwidth(rule, expected.sigma);
+        assert_close(&format!("{name}, {rule}: bandwidth"), &[bandwidth.of(&found)], &[expected.bandwidth], tolerance);
+        let kernel = read(bandwidth.kernel(found.clone()));
+        assert_close(&format!("{name}, {rule}: kernel"), &kernel, &expected.kernel, tolerance);
+
+        let output = tensor(&case.output, shape).require_grad();
+        let membership = tensor(&golden.membership, golden.membership_shape).require_grad();
+        let objective = Companions { bandwidth }.objective(output.clone(), membership.clone());
+        assert_close(
+            &format!("{name}, {rule}: objective"),
+            &[scalar(objective.clone())],
+            &[expected.objective],
+            tolerance,
+        );
+        let gradients = objective.backward();
+        let of_output = read(output.grad(&gradients).unwrap());
+        assert_close(
+            &format!("{name}, {rule}: gradient of output"),
+            &of_output,
+            &expected.output_gradient,
+            20.0 * tolerance,
+        );
+        let of_membership = read(membership.grad(&gradients).unwrap());
+        let what = format!("{name}, {rule}: gradient of membership");
+        assert_close(&what, &of_membership, &expected.membership_gradient, 4.0 * tolerance);
+    }
+}
+
+#[test]
+fn the_papers_terms_agree() {
+    let golden: Golden = golden("kernels");
+    let (terms, shape) = (&golden.terms, golden.membership_shape);
+    let vectors = golden.cases.iter().find(|c| c.name == "vector").unwrap();
+    let z: Tensor<2> = tensor(&vectors.output, [vectors.shape[0], vectors.shape[1]]);
+    let kernel = bandwidth("squared", 0.3).kernel(distances(z));
+    let membership = || tensor(&golden.membership, shape).require_grad();
+
+    let separation = d_cs(membership(), kernel.clone());
+    assert_close("separation", &[scalar(separation)], &[terms.separation], 1e-5);
+
+    let u = membership();
+    let sum = orthogonality(u.clone(), MembershipSum::Sum);
+    assert_close("orthogonality", &[scalar(sum.clone())], &[terms.orthogonality], 1e-5);
+    let gradient = read(u.grad(&sum.backward()).unwrap());
+    assert_close("orthogonality, gradient", &gradient, &terms.orthogonality_gradient, 1e-5);
+    let mean = orthogonality(membership(), MembershipSum::Mean);
+    assert_close("orthogonality, mean", &[scalar(mean)], &[terms.orthogonality_mean], 1e-5);
+
+    let u = membership();
+    let simplex = d_cs(simplex_closeness(u.clone()), kernel);
+    assert_close("simplex", &[scalar(simplex.clone())], &[terms.simplex], 1e-5);
+    let gradient = read(u.grad(&simplex.backward()).unwrap());
+    assert_close("simplex, gradient", &gradient, &terms.simplex_gradient, 1e-4);
+}
+
+#[test]
+fn terms_between_views_agree() {
+    let Paired { shape, logits, temperature, threshold, terms } = golden::<Golden>("kernels").paired;
+    let half = shape[0] / 2;
+    for (name, expected) in terms {
+        let logits = tensor(&logits, shape).require_grad();
+        let halves = |x: Tensor<2>| (x.clone().narrow(0, 0, half), x.narrow(0, half, half));
+        let (first, second) = halves(logits.clone());
+        let membership = activation::softmax(logits.clone(), 1);
+        let (u, v) = halves(membership.clone());
+        let value = match name.as_str() {
+            "consistency" => loss::consistency(first, second, temperature),
+            "mutual_information" => loss::mutual_information(u, v),
+            "self_label" => loss::self_label(first, second, threshold),
+            "balance" => loss::balance(membership),
+            _ => loss::certainty(logits.clone()),
+        };
+        assert_close(&name, &[scalar(value.clone())], &[expected.value], 1e-5);
+        let gradient = read(logits.grad(&value.backward()).unwrap());
+        assert_close(&format!("{name}, gradient"), &gradient, &expected.gradient, 1e-4);
+    }
+}
