@@ -11,6 +11,7 @@ mod flex;
 mod padding;
 mod parallel;
 mod pooling;
+mod projectors;
 mod reference;
 mod scratch;
 mod threads;

@@ -3,12 +3,10 @@
 use burn::backend::{Backend, DType, Scalar, TensorData, TensorMetadata, ops::ConvOptions, tensor::FloatTensor};
 use burn::tensor::{Shape, Slice};
 
-use crate::Padding;
-
-/// Ridge relative to the mean of the Gram matrix's diagonal.
-pub(crate) const RIDGE: f64 = 1e-5;
-/// Ridge of an all-zero Gram matrix.
-pub(crate) const RIDGE_FLOOR: f64 = 1e-6;
+use crate::{
+    Padding,
+    cpu::projector::{RIDGE, RIDGE_FLOOR},
+};
 
 const TO_NCHW: [usize; 4] = [0, 3, 1, 2];
 const TO_NHWC: [usize; 4] = [0, 2, 3, 1];

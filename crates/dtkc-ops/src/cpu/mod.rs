@@ -5,6 +5,7 @@ pub(crate) mod geometry;
 pub(crate) mod isa;
 mod lane;
 pub(crate) mod pool;
+pub(crate) mod projector;
 mod tile;
 pub(crate) mod winograd;
 

@@ -2,6 +2,7 @@
 
 mod conv;
 mod pool;
+mod projector;
 mod tensor;
 
 use burn::backend::{
@@ -37,6 +38,13 @@ impl OpsBackend for Flex {
             return reference::scale_relu_pool::<Self>(x, scale, shift, pool);
         }
         pool::scale(&x, &scale, &shift, pool)
+    }
+
+    fn projector_distances(x: FlexTensor) -> FlexTensor {
+        if !is_f32(&x) {
+            return reference::projector_distances::<Self>(x);
+        }
+        projector::forward(&x)
     }
 }
 
@@ -77,5 +85,12 @@ impl<C: CheckpointStrategy> OpsBackend for Autodiff<Flex, C> {
             return reference::scale_relu_pool::<Self>(x, scale, shift, pool);
         }
         pool::scale_tracked::<C>(x, scale, shift, pool)
+    }
+
+    fn projector_distances(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        if !is_f32(x.primitive()) {
+            return reference::projector_distances::<Self>(x);
+        }
+        projector::tracked::<C>(x)
     }
 }

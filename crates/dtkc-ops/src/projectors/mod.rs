@@ -1,0 +1,174 @@
+//! Projectors on the row spaces of a batch of matrices: distances between them and the gradient of those.
+
+mod dense;
+mod stacked;
+
+use crate::{
+    cpu::{
+        isa::Isa,
+        projector::{Factor, Finish, factor, finish},
+    },
+    parallel::{for_each, part_len},
+    scratch,
+};
+
+/// Sizes of a batch of matrices, and how their overlaps are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) n: usize,
+    /// The smaller side of a matrix.
+    pub(crate) rows: usize,
+    /// The larger side of a matrix.
+    pub(crate) columns: usize,
+    /// `columns` rounded up to whole blocks.
+    pub(crate) stride: usize,
+    /// Whether the matrices come with their larger side first.
+    pub(crate) transposed: bool,
+}
+
+impl Sizes {
+    /// Of a batch `[n, r, d]`.
+    pub(crate) fn new(isa: Isa, [n, r, d]: [usize; 3]) -> Sizes {
+        let columns = r.max(d);
+        Sizes { n, rows: r.min(d), columns, stride: isa.padded(columns), transposed: r > d }
+    }
+
+    /// Values of one matrix.
+    fn len(&self) -> usize {
+        self.rows * self.columns
+    }
+
+    /// Values of one matrix with padded rows.
+    fn padded_len(&self) -> usize {
+        self.rows * self.stride
+    }
+
+    /// Multiplications per pair of matrices, forward and backward, from the stacked rows.
+    fn stacked_cost(&self) -> usize {
+        3 * self.n * self.n * self.rows * self.rows * self.columns / 2
+    }
+
+    /// The same from the projectors written out.
+    fn dense_cost(&self) -> usize {
+        let entries = self.columns * self.columns / 2;
+        3 * self.n * self.rows * entries + 3 * self.n * self.n * entries / 2
+    }
+}
+
+/// Orthonormal rows of every matrix, and what the backward pass needs.
+#[derive(Debug)]
+pub(crate) struct Projectors {
+    isa: Isa,
+    sizes: Sizes,
+    /// `[n][rows][stride]`.
+    v: Vec<f32>,
+    /// Cholesky factors `[n][rows][rows]`.
+    l: Vec<f64>,
+    /// Inner products of all rows, where the overlaps come from them.
+    products: Option<Vec<f32>>,
+    distances: Vec<f32>,
+}
+
+impl Projectors {
+    /// Factors every matrix of `x` and computes all distances.
+    pub(crate) fn new(isa: Isa, shape: [usize; 3], x: &[f32]) -> Projectors {
+        let sizes = Sizes::new(isa, shape);
+        let (mut v, mut l) = (vec![0.0; sizes.n * sizes.padded_len()], vec![0.0; sizes.n * sizes.rows * sizes.rows]);
+        let part = part_len(sizes.n);
+        let jobs = x.chunks(part * sizes.len()).zip(v.chunks_mut(part * sizes.padded_len()));
+        for_each(jobs.zip(l.chunks_mut(part * sizes.rows * sizes.rows)), |((x, v), l)| {
+            scratch::with_double(sizes.len(), |scratch| {
+                let matrices = x.chunks_exact(sizes.len()).zip(v.chunks_exact_mut(sizes.padded_len()));
+                for ((x, v), l) in matrices.zip(l.chunks_exact_mut(sizes.rows * sizes.rows)) {
+                    let (transposed, columns, stride) = (sizes.transposed, sizes.columns, sizes.stride);
+                    factor(isa, Factor { x, transposed, columns, l, v, stride, scratch: &mut *scratch });
+                }
+            });
+        });
+        let (overlaps, products) = if sizes.stacked_cost() <= sizes.dense_cost() {
+            let (overlaps, products) = stacked::overlaps(isa, sizes, &v);
+            (overlaps, Some(products))
+        } else {
+            (dense::overlaps(isa, sizes, &v), None)
+        };
+        Projectors { isa, sizes, v, l, products, distances: distances(&overlaps, sizes.n) }
+    }
+
+    /// `||P_a - P_b||_F^2` as `[n][n]`.
+    pub(crate) fn distances(&self) -> &[f32] {
+        &self.distances
+    }
+
+    /// Gradient to the matrices, from the gradient of the distances, which need not be symmetric.
+    ///
+    /// With `M = dLoss / d tr(P_a P_b)` and `S_a = sum_b (M_ab + M_ba) P_b` it is `2 L^-T V S_a (I - P_a)`.
+    pub(crate) fn gradient(&self, upstream: &[f32], dx: &mut [f32]) {
+        let sizes = self.sizes;
+        let (others, own) = coefficients(&self.distances, upstream, sizes.n);
+        scratch::with(sizes.n * sizes.padded_len(), |sums| {
+            match &self.products {
+                Some(products) => stacked::sums(self.isa, sizes, (&self.v, products), &others, sums),
+                None => dense::sums(self.isa, sizes, &self.v, &others, sums),
+            }
+            self.finish(sums, &own, dx);
+        });
+    }
+
+    /// The part of the gradient that concerns one matrix alone.
+    fn finish(&self, sums: &[f32], own: &[f64], dx: &mut [f32]) {
+        let sizes = self.sizes;
+        let (length, padded, square) = (sizes.len(), sizes.padded_len(), sizes.rows * sizes.rows);
+        let part = part_len(sizes.n);
+        for_each(dx.chunks_mut(part * length).enumerate(), |(index, dx)| {
+            scratch::with_double(2 * length + 2 * square, |scratch| {
+                for (a, dx) in (index * part..).zip(dx.chunks_exact_mut(length)) {
+                    let job = Finish {
+                        l: &self.l[a * square..][..square],
+                        v: &self.v[a * padded..][..padded],
+                        upstream: &sums[a * padded..][..padded],
+                        own: own[a],
+                        stride: sizes.stride,
+                        columns: sizes.columns,
+                        dx,
+                        transposed: sizes.transposed,
+                        scratch: &mut *scratch,
+                    };
+                    finish(self.isa, job);
+                }
+            });
+        });
+    }
+}
+
+/// `t_aa + t_bb - 2 t_ab`, at least 0.
+fn distances(overlaps: &[f32], n: usize) -> Vec<f32> {
+    let mut distances = Vec::with_capacity(n * n);
+    for a in 0..n {
+        for b in 0..n {
+            let distance = overlaps[a * n + a] + overlaps[b * n + b] - 2.0 * overlaps[a * n + b];
+            // A comparison with `max` would hide a NaN of the input.
+            distances.push(if distance < 0.0 { 0.0 } else { distance });
+        }
+    }
+    distances
+}
+
+/// `C_ab = M_ab + M_ba` for `a != b`, with zeros on the diagonal, and `C_aa` apart.
+fn coefficients(distances: &[f32], upstream: &[f32], n: usize) -> (Vec<f32>, Vec<f64>) {
+    let mut own = vec![0.0; n];
+    let mut others = vec![0.0; n * n];
+    for a in 0..n {
+        for b in 0..n {
+            // Nothing flows through a distance that was clamped, or through the diagonal.
+            if a == b || distances[a * n + b] <= 0.0 {
+                continue;
+            }
+            let gradient = upstream[a * n + b];
+            others[a * n + b] -= 2.0 * gradient;
+            others[b * n + a] -= 2.0 * gradient;
+            own[a] += 2.0 * f64::from(gradient);
+            own[b] += 2.0 * f64::from(gradient);
+        }
+    }
+    (others, own)
+}
