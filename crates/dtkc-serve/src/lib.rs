@@ -1,1 +1,34 @@
 //! Cluster assignment over HTTP, with a web page.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `config` | every setting, from flags and `DTKC_*` variables |
+//! | `intake` | request bodies to images, within limits; decodes nothing |
+//! | `engine` | a bounded queue that counts images, and workers that each own a session |
+//! | `models` | the served models, swapping one for a changed file, names of clusters |
+//! | `routes` | one file per group of paths |
+//! | `middleware` | request ids, log, metrics, keys, rate limits, CORS |
+//! | `server` | start, signals, stop |
+//!
+//! An image travels: body, [`intake`], queue, worker (decode and infer, on a thread of its own), answer. Nothing
+//! on the way is unbounded, and every limit has an answer.
+
+mod answer;
+pub mod config;
+mod engine;
+pub mod error;
+mod intake;
+mod keys;
+mod logging;
+mod metrics;
+mod middleware;
+mod models;
+pub mod openapi;
+mod rate;
+mod routes;
+mod server;
+mod state;
+mod tls;
+
+pub use config::ServeConfig;
+pub use server::run;

@@ -1,2 +1,22 @@
 //! Cluster assignment over HTTP, with a web page.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use dtkc_serve::ServeConfig;
+
+/// Many small buffers of changing size come and go; mimalloc gives them back to the system.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let config = ServeConfig::parse();
+    dtkc_cli::run(|| {
+        if config.openapi {
+            use std::io::Write;
+            std::io::stdout().write_all(dtkc_serve::openapi::json().as_bytes())?;
+            return Ok(());
+        }
+        dtkc_serve::run(config)
+    })
+}

@@ -1,0 +1,248 @@
+// What the page knows and does. Images stay in this tab; they leave it only for the service it came from.
+
+import { $, el, note, percent, plural } from "./dom.js";
+import { fromFiles, fromTransfer } from "./files.js";
+import { Groups, sorted } from "./groups.js";
+import { Viewer, askKey } from "./dialogs.js";
+import * as service from "./service.js";
+import { csv, download } from "./table.js";
+
+/** A request holds at most this much; the service may allow less. */
+const REQUEST_IMAGES = 32;
+const REQUEST_BYTES = 8 << 20;
+/** Requests under way at one time: one is worked on while the next one arrives. */
+const AT_ONCE = 2;
+
+const state = { images: [], models: [], limits: null, model: null, running: null, waiting: [] };
+
+const groups = new Groups({ open: (image) => viewer.open(image), rename });
+const viewer = new Viewer({
+  list: ordered,
+  clusterName: (id) => state.model.clusters[id].name,
+  probabilities: (image, signal) => service.probabilities(state.model.name, image.file, state.model.k, signal),
+});
+
+service.setKeyDialog(askKey);
+wire();
+loadModels();
+
+async function loadModels() {
+  try {
+    const answer = await service.models();
+    state.models = answer.models;
+    state.limits = answer.limits;
+    const chosen = new URLSearchParams(location.hash.slice(1)).get("model");
+    useModel(answer.models.find((model) => model.name === chosen) ?? answer.models[0]);
+    $("model").replaceChildren(...answer.models.map((model) => el("option", { value: model.name }, model.name)));
+    $("model").value = state.model.name;
+    $("model").disabled = answer.models.length < 2;
+    document.body.dataset.ready = "yes";
+    run();
+  } catch (error) {
+    if (error.status === 401) $("key").hidden = false;
+    note(error.message, { bad: true, action: { label: "Try again", run: loadModels } });
+  }
+}
+
+function useModel(model) {
+  state.model = model;
+  const { input, provenance } = model;
+  const scores = Object.entries(model.metrics).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`).join(", ");
+  const rows = [
+    ["Input", `${input.width} × ${input.height} pixels, ${input.color}; other sizes: ${input.resize}`],
+    ["Clusters", String(model.k)],
+    ["Trained on", [provenance.dataset, plural(model.clusters.reduce((sum, c) => sum + c.size, 0), "image")].filter(Boolean).join(", ")],
+    ["Method", [provenance.method, provenance.preset].filter(Boolean).join(", ")],
+    ["Scores", scores],
+    ["Seed", String(provenance.seed)],
+    ["File", `${model.fingerprint.slice(0, 16)}… by ${provenance.tool_version}`],
+  ];
+  const list = el("dl");
+  for (const [term, text] of rows) if (text) list.append(el("dt", {}, term), el("dd", {}, text));
+  $("about-text").replaceChildren(list);
+  $("about").hidden = false;
+}
+
+/** Images in the order in which the page shows them. */
+function ordered() {
+  const order = $("order").value;
+  const byCluster = new Map();
+  for (const image of state.images) {
+    if (!image.result || image.result.error) continue;
+    if (!byCluster.has(image.result.cluster)) byCluster.set(image.result.cluster, []);
+    byCluster.get(image.result.cluster).push(image);
+  }
+  const clusters = [...byCluster.keys()].sort((a, b) =>
+    order === "size" ? byCluster.get(b).length - byCluster.get(a).length || a - b : a - b);
+  return clusters.flatMap((id) => sorted(byCluster.get(id), $("sort").value));
+}
+
+async function add(find) {
+  const problems = [];
+  const found = await find(problems);
+  for (const problem of problems) note(problem, { bad: true });
+  if (found.length === 0) {
+    if (problems.length === 0) note("There was no image in that.");
+    return;
+  }
+  const images = found.map(({ name, file }) => ({ name, file, url: URL.createObjectURL(file), result: null }));
+  state.images.push(...images);
+  state.waiting.push(...images);
+  document.body.classList.add("has-images");
+  $("summary").hidden = false;
+  draw();
+  run();
+}
+
+/** Sends what waits, a few requests at a time, until nothing waits. */
+async function run() {
+  if (state.running || !state.model || state.waiting.length === 0) return;
+  const running = { stop: new AbortController(), model: state.model };
+  state.running = running;
+  $("stop").hidden = false;
+  draw();
+  const worker = async () => {
+    while (state.waiting.length > 0 && state.running === running) await send(takeRequest(), running);
+  };
+  try {
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  } catch (error) {
+    running.stop.abort();
+    if (state.running === running && error.name !== "AbortError") {
+      state.waiting = state.images.filter((image) => !image.result);
+      note(error.message, { bad: true, action: { label: "Try again", run } });
+    }
+  }
+  if (state.running !== running) return;
+  state.running = null;
+  $("stop").hidden = true;
+  draw();
+}
+
+function takeRequest() {
+  const most = Math.min(REQUEST_IMAGES, state.limits.max_images);
+  // Multipart adds a few hundred bytes around each image.
+  const mostBytes = Math.min(REQUEST_BYTES, state.limits.max_body - 1024 * most);
+  let bytes = 0;
+  let count = 0;
+  while (count < most && count < state.waiting.length) {
+    bytes += state.waiting[count].file.size;
+    if (count > 0 && bytes > mostBytes) break;
+    count += 1;
+  }
+  return state.waiting.splice(0, count);
+}
+
+async function send(images, running) {
+  let results;
+  try {
+    results = await service.assign(running.model.name, images.map((image) => image.file), running.stop.signal);
+  } catch (error) {
+    // Refused for what it holds, not for when it came: the images carry the reason.
+    const theirs = [400, 413, 415, 422].includes(error.status);
+    if (!theirs) throw error;
+    results = images.map(() => ({ error: error.message, code: error.code }));
+  }
+  if (state.running !== running) return;
+  images.forEach((image, index) => {
+    image.result = results[index];
+    image.top = null;
+  });
+  draw();
+}
+
+async function rename(cluster, name) {
+  const model = state.model;
+  try {
+    const answer = await service.rename(model.name, cluster.id, name);
+    cluster.name = answer.name;
+    note(name ? `Cluster ${cluster.id} is now called “${answer.name}”.` : `Cluster ${cluster.id} has no name now.`);
+  } catch (error) {
+    note(error.message, { bad: true });
+  }
+  if (state.model === model) draw();
+}
+
+let drawing = false;
+
+/** Draws once per frame, however many answers came. */
+function draw() {
+  if (drawing) return;
+  drawing = true;
+  requestAnimationFrame(() => {
+    drawing = false;
+    if (!state.model || state.images.length === 0) return;
+    groups.draw({ images: state.images, model: state.model, order: $("order").value, sort: $("sort").value });
+    const done = state.images.filter((image) => image.result).length;
+    const busy = state.running !== null;
+    $("progress").hidden = !busy;
+    $("progress").firstElementChild.style.setProperty("--done", percent(done / state.images.length).replace(" ", ""));
+    $("progress").setAttribute("aria-valuenow", String(Math.round((100 * done) / state.images.length)));
+    $("csv").disabled = done === 0;
+    document.body.dataset.done = String(done);
+  });
+}
+
+function stop() {
+  state.running?.stop.abort();
+  state.running = null;
+  state.waiting = [];
+  $("stop").hidden = true;
+}
+
+function clear() {
+  stop();
+  for (const image of state.images) URL.revokeObjectURL(image.url);
+  state.images = [];
+  groups.reset();
+  $("summary").hidden = true;
+  document.body.classList.remove("has-images");
+  document.body.dataset.done = "0";
+  $("choose").focus();
+}
+
+function wire() {
+  $("choose").addEventListener("click", () => $("files").click());
+  $("files").addEventListener("change", () => {
+    const files = [...$("files").files];
+    $("files").value = "";
+    add((problems) => fromFiles(files, problems));
+  });
+  addEventListener("paste", (event) => {
+    if (event.target instanceof HTMLInputElement || !event.clipboardData) return;
+    if ([...event.clipboardData.items].some((item) => item.kind === "file")) {
+      event.preventDefault();
+      add((problems) => fromTransfer(event.clipboardData, problems));
+    }
+  });
+  const holdsFiles = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragover", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    $("veil").hidden = false;
+  });
+  addEventListener("dragleave", (event) => { if (!event.relatedTarget) $("veil").hidden = true; });
+  addEventListener("drop", (event) => {
+    if (!holdsFiles(event)) return;
+    event.preventDefault();
+    $("veil").hidden = true;
+    add((problems) => fromTransfer(event.dataTransfer, problems));
+  });
+  $("model").addEventListener("change", () => {
+    stop();
+    useModel(state.models.find((model) => model.name === $("model").value));
+    history.replaceState(null, "", `#model=${encodeURIComponent(state.model.name)}`);
+    for (const image of state.images) image.result = null;
+    state.waiting = [...state.images];
+    groups.reset();
+    draw();
+    run();
+  });
+  for (const id of ["order", "sort"]) $(id).addEventListener("change", draw);
+  $("stop").addEventListener("click", () => { stop(); draw(); });
+  $("clear").addEventListener("click", clear);
+  $("csv").addEventListener("click", () => {
+    download(csv(state.images, (id) => state.model.clusters[id].name), `${state.model.name}-clusters.csv`);
+  });
+  $("key").addEventListener("click", async () => { if (await service.changeKey()) loadModels(); });
+}

@@ -1,0 +1,179 @@
+// The images grouped by cluster.
+
+import { $, el, hue, percent, plural } from "./dom.js";
+
+/** Pictures per cluster before "Show more". */
+const SHOWN = 48;
+
+export class Groups {
+  /** `open(image)` shows one image, `rename(cluster, name)` saves a name. */
+  constructor({ open, rename }) {
+    this.open = open;
+    this.rename = rename;
+    this.shown = new Map();
+    this.sections = new Map();
+  }
+
+  reset() {
+    this.shown.clear();
+    this.sections.clear();
+    $("results").replaceChildren();
+  }
+
+  /** Draws everything anew; pictures that are already there are only moved. */
+  draw({ images, model, order, sort }) {
+    const groups = new Map();
+    const failed = [];
+    for (const image of images) {
+      if (!image.result) continue;
+      if (image.result.error) failed.push(image);
+      else if (groups.has(image.result.cluster)) groups.get(image.result.cluster).push(image);
+      else groups.set(image.result.cluster, [image]);
+    }
+    const clusters = [...groups.keys()].sort((a, b) =>
+      order === "size" ? groups.get(b).length - groups.get(a).length || a - b : a - b);
+    const total = images.filter((image) => image.result && !image.result.error).length;
+    const sections = clusters.map((id) => this.section(model.clusters[id], sorted(groups.get(id), sort), total));
+    if (failed.length > 0) sections.push(failedSection(failed));
+    const empty = model.clusters.filter((cluster) => !groups.has(cluster.id));
+    if (total > 0 && empty.length > 0) sections.push(this.emptyClusters(empty));
+    place($("results"), sections);
+    drawSummary(images, clusters, groups, model);
+  }
+
+  section(cluster, images, total) {
+    const cached = this.sections.get(cluster.id) ?? newSection(cluster, (title) => this.edit(cluster, title));
+    this.sections.set(cluster.id, cached);
+    const { section, name, count, detail, list, more } = cached;
+    if (name.textContent !== cluster.name) name.textContent = cluster.name;
+    name.setAttribute("aria-label", `${cluster.name}, rename`);
+    count.textContent = plural(images.length, "image");
+    const mean = images.reduce((sum, image) => sum + image.result.confidence, 0) / images.length;
+    const trained = cluster.size > 0 ? `, ${percent(cluster.share)} in training` : "";
+    detail.textContent = `${percent(images.length / total)} of yours${trained} · ${percent(mean)} sure on average`;
+    const shown = this.shown.get(cluster.id) ?? SHOWN;
+    place(list, images.slice(0, shown).map((image) => this.thumb(image)));
+    const left = images.length - shown;
+    const show = (count) => () => {
+      this.shown.set(cluster.id, shown + count);
+      this.section(cluster, images, total);
+    };
+    more.replaceChildren();
+    more.hidden = left <= 0;
+    if (left > 0) {
+      more.append(el("button", { type: "button", onclick: show(SHOWN * 2) }, `Show ${Math.min(left, SHOWN * 2)} more`));
+      if (left > SHOWN * 2) more.append(el("button", { type: "button", onclick: show(left) }, `Show all ${images.length}`));
+    }
+    return section;
+  }
+
+  thumb(image) {
+    if (!image.element) {
+      const picture = el("img", { src: image.url, alt: "", loading: "lazy", decoding: "async" });
+      const sure = el("span.sure");
+      const kind = image.name.split(".").pop().slice(0, 5);
+      const button = el("button.thumb", { type: "button", "data-kind": kind, onclick: () => this.open(image) }, picture, sure);
+      picture.addEventListener("load", () => picture.classList.toggle("pixels", picture.naturalWidth <= 96));
+      // Formats that the service reads and the browser does not, such as TIFF.
+      picture.addEventListener("error", () => button.classList.add("no-picture"));
+      image.element = el("li", {}, button);
+      image.parts = { button, sure };
+    }
+    const { cluster, confidence } = image.result;
+    const { button, sure } = image.parts;
+    button.style.setProperty("--hue", hue(cluster));
+    button.style.setProperty("--sure", `${confidence * 100}%`);
+    button.setAttribute("aria-label", `${image.name}, ${percent(confidence)} sure`);
+    button.title = image.name;
+    sure.textContent = percent(confidence);
+    return image.element;
+  }
+
+  emptyClusters(clusters) {
+    const chip = (cluster) => {
+      const button = el("button.chip", { type: "button", "--hue": hue(cluster.id), title: "Rename" }, cluster.name);
+      button.addEventListener("click", () => this.edit(cluster, button));
+      return button;
+    };
+    return el("div.empty", {}, el("span", {}, "No image in:"), ...clusters.map(chip));
+  }
+
+  /** Turns a cluster's title into a field. Enter saves, Escape leaves it. */
+  edit(cluster, title) {
+    const field = el("input.rename", { type: "text", maxlength: 100, "aria-label": `Name of ${cluster.name}`, spellcheck: "false" });
+    field.value = cluster.name;
+    let over = false;
+    const end = async (save) => {
+      if (over) return;
+      over = true;
+      const wanted = field.value.trim();
+      field.replaceWith(title);
+      title.focus();
+      if (save && wanted !== cluster.name) await this.rename(cluster, wanted);
+    };
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") end(true);
+      if (event.key === "Escape") end(false);
+    });
+    field.addEventListener("blur", () => end(true));
+    title.replaceWith(field);
+    field.focus();
+    field.select();
+  }
+}
+
+function newSection(cluster, edit) {
+  const name = el("button.name", { type: "button", title: "Rename" }, cluster.name);
+  name.addEventListener("click", () => edit(name));
+  const [count, detail, list, more] = [el("span.count"), el("span.detail"), el("ul.thumbs"), el("div.more", { hidden: true })];
+  const head = el("header", {}, el("span.dot"), el("h2", {}, name), count, detail);
+  const section = el("section.cluster", { "--hue": hue(cluster.id), id: `cluster-${cluster.id}` }, head, list, more);
+  return { section, name, count, detail, list, more };
+}
+
+function failedSection(images) {
+  const line = (image) => el("li", {}, el("b", {}, image.name), " ", el("span", {}, image.result.error));
+  const count = el("span.count", {}, plural(images.length, "image"));
+  const head = el("header", {}, el("span.dot"), el("h2", {}, "Could not be used"), count);
+  const list = el("ul", {}, ...images.slice(0, 200).map(line));
+  if (images.length > 200) list.append(el("li", {}, `and ${images.length - 200} more; the CSV has all of them`));
+  return el("section.cluster.failed", {}, head, list);
+}
+
+function drawSummary(images, clusters, groups, model) {
+  const failed = images.filter((image) => image.result?.error).length;
+  const assigned = images.filter((image) => image.result && !image.result.error);
+  const figure = (value, text, kind = "div") => el(kind, {}, el("b", {}, value), el("span", {}, text));
+  const figures = [
+    figure(images.length.toLocaleString("en"), images.length === 1 ? "image" : "images"),
+    figure(`${clusters.length} of ${model.k}`, "clusters"),
+  ];
+  if (assigned.length > 0) {
+    const mean = assigned.reduce((sum, image) => sum + image.result.confidence, 0) / assigned.length;
+    figures.push(figure(percent(mean), "sure on average"));
+  }
+  if (failed > 0) figures.push(figure(failed.toLocaleString("en"), "could not be used", "div.bad"));
+  $("figures").replaceChildren(...figures);
+  const part = (id) => {
+    const count = groups.get(id).length;
+    return el("i", { "--hue": hue(id), "--count": count, title: `${model.clusters[id].name}: ${plural(count, "image")}` });
+  };
+  $("share").replaceChildren(...clusters.map(part));
+  const text = clusters.map((id) => `${model.clusters[id].name}: ${groups.get(id).length}`).join(", ");
+  $("share").setAttribute("aria-label", `Images per cluster: ${text}`);
+}
+
+export function sorted(images, sort) {
+  if (sort === "added") return images;
+  const sign = sort === "unsure" ? 1 : -1;
+  return [...images].sort((a, b) => sign * (a.result.confidence - b.result.confidence));
+}
+
+/** Makes `children` the children, touching only what differs, so that focus and scrolling stay. */
+function place(parent, children) {
+  const keep = new Set(children);
+  for (const child of [...parent.children]) if (!keep.has(child)) child.remove();
+  children.forEach((child, index) => {
+    if (parent.children[index] !== child) parent.insertBefore(child, parent.children[index] ?? null);
+  });
+}

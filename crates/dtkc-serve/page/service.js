@@ -1,0 +1,92 @@
+// Talking to the service: the key, waiting when it is busy, and its errors as sentences.
+
+let key = sessionStorage.getItem("dtkc-key") ?? "";
+let askForKey = async () => null;
+
+/** `ask` shows a dialog and gives the key that was typed, or null. */
+export function setKeyDialog(ask) {
+  askForKey = ask;
+}
+
+/** Asks for another key, also where none was demanded. */
+export async function changeKey(reason) {
+  const typed = await askForKey(reason);
+  if (typed === null) return false;
+  key = typed;
+  if (key) sessionStorage.setItem("dtkc-key", key);
+  else sessionStorage.removeItem("dtkc-key");
+  return true;
+}
+
+export class ServiceError extends Error {
+  constructor(message, code, status) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+/** One question at a time, however many requests were refused. */
+let asking = null;
+
+async function call(path, options = {}) {
+  for (let attempt = 0; ; attempt += 1) {
+    const used = key;
+    const headers = { accept: "application/json", ...options.headers };
+    if (used) headers["x-api-key"] = used;
+    let response;
+    try {
+      response = await fetch(path, { ...options, headers });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new ServiceError("The service cannot be reached. Is it still running?", "unreachable", 0);
+    }
+    if (response.ok) return response.json();
+    const body = await response.json().catch(() => ({}));
+    const busy = response.status === 429 || response.status === 503;
+    if (busy && attempt < 60) {
+      await pause(Math.min(Number(response.headers.get("retry-after")) || 1, 10), options.signal);
+      continue;
+    }
+    if (response.status === 401) {
+      asking ??= changeKey(used ? body.error : undefined).finally(() => { asking = null; });
+      if (used !== key || (await asking)) continue;
+    }
+    throw new ServiceError(body.error ?? `The service answered ${response.status}.`, body.code, response.status);
+  }
+}
+
+function pause(seconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, seconds * 1000);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(new DOMException("stopped", "AbortError"));
+    }, { once: true });
+  });
+}
+
+const modelPath = (model) => `v1/models/${encodeURIComponent(model)}`;
+
+export const models = () => call("v1/models");
+
+export async function assign(model, files, signal) {
+  const form = new FormData();
+  files.forEach((file, index) => form.append("image", file, String(index)));
+  const answer = await call(`${modelPath(model)}/assign`, { method: "POST", body: form, signal });
+  return answer.images;
+}
+
+export async function probabilities(model, file, k, signal) {
+  const form = new FormData();
+  form.append("image", file, "0");
+  const answer = await call(`${modelPath(model)}/assign?top_k=${k}`, { method: "POST", body: form, signal });
+  return answer.images[0].top ?? [];
+}
+
+export const rename = (model, cluster, name) =>
+  call(`${modelPath(model)}/clusters/${cluster}`, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ name }),
+  });

@@ -1,0 +1,25 @@
+// The result as a table: the same columns as the service's own CSV.
+
+const quoted = (value) => {
+  const text = String(value ?? "");
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+export function csv(images, clusterName) {
+  const lines = [["name", "cluster", "cluster_name", "confidence", "code", "error"]];
+  for (const image of images) {
+    const { cluster, confidence, code, error } = image.result ?? {};
+    const name = cluster === undefined ? "" : clusterName(cluster);
+    lines.push([image.name, cluster, name, confidence, code, error]);
+  }
+  return lines.map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
+}
+
+export function download(text, name) {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}

@@ -1,0 +1,287 @@
+//! The answer to an assignment: JSON, CSV or one JSON object per line.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{Accept, Header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::engine::{Outcome, Row};
+use crate::error::ApiError;
+
+/// One entry per image, in the order in which they were sent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AssignAnswer {
+    /// The model that answered.
+    #[schema(example = "mnist")]
+    pub model: String,
+    /// How many images could not be used; each of them has an `error`.
+    pub failed: usize,
+    /// The images.
+    pub images: Vec<ImageAnswer>,
+}
+
+/// One image: its cluster, or its error.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct ImageAnswer {
+    /// The file's name, or its position where it had none.
+    #[schema(example = "digit.png")]
+    pub name: String,
+    /// The most probable cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cluster: Option<usize>,
+    /// What that cluster is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cluster_name: Option<String>,
+    /// Its probability.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0, maximum = 1)]
+    pub confidence: Option<f32>,
+    /// The most probable clusters, on request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub top: Option<Vec<TopCluster>>,
+    /// The embedding, on request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub embedding: Option<Vec<f32>>,
+    /// Why this image could not be used, in one sentence.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub error: Option<String>,
+    /// The stable name of that error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub code: Option<String>,
+}
+
+/// One of the most probable clusters of an image.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TopCluster {
+    /// The cluster.
+    pub cluster: usize,
+    /// What it is called.
+    pub cluster_name: String,
+    /// Its probability.
+    #[schema(minimum = 0, maximum = 1)]
+    pub probability: f32,
+}
+
+/// What an answer is made of.
+pub struct Parts {
+    /// The model's name.
+    pub model: String,
+    /// Names of the images.
+    pub names: Vec<String>,
+    /// One outcome per image.
+    pub outcomes: Vec<Outcome>,
+    /// Names of the clusters.
+    pub cluster_names: std::sync::Arc<[String]>,
+    /// How many clusters to list per image.
+    pub top_k: usize,
+}
+
+impl Parts {
+    /// True where writing the answer takes long enough to keep other connections waiting.
+    pub fn is_large(&self) -> bool {
+        let numbers = |row: &Row| self.top_k.min(row.probabilities.len()) + row.embedding.as_ref().map_or(0, Vec::len);
+        let per_image = self.outcomes.iter().find_map(|o| o.as_ref().ok()).map_or(0, numbers);
+        self.outcomes.len() * (per_image + 1) > 2000
+    }
+
+    /// Puts the answer together.
+    pub fn into_answer(self) -> AssignAnswer {
+        let failed = self.outcomes.iter().filter(|o| o.is_err()).count();
+        let images = self.names.into_iter().zip(self.outcomes);
+        let images = images.map(|(name, outcome)| image_answer(name, outcome, &self.cluster_names, self.top_k));
+        AssignAnswer { model: self.model, failed, images: images.collect() }
+    }
+}
+
+fn image_answer(name: String, outcome: Outcome, cluster_names: &[String], top_k: usize) -> ImageAnswer {
+    match outcome {
+        Ok(row) => ImageAnswer {
+            name,
+            cluster: Some(row.cluster),
+            cluster_name: cluster_names.get(row.cluster).cloned(),
+            confidence: row.probabilities.get(row.cluster).copied(),
+            top: (top_k > 0).then(|| top(&row.probabilities, cluster_names, top_k)),
+            embedding: row.embedding,
+            ..ImageAnswer::default()
+        },
+        Err(problem) => ImageAnswer {
+            name,
+            error: Some(problem.message),
+            code: Some(problem.code.to_owned()),
+            ..ImageAnswer::default()
+        },
+    }
+}
+
+fn top(probabilities: &[f32], cluster_names: &[String], count: usize) -> Vec<TopCluster> {
+    let mut order: Vec<usize> = (0..probabilities.len()).collect();
+    order.sort_by(|&a, &b| probabilities[b].total_cmp(&probabilities[a]).then(a.cmp(&b)));
+    order.truncate(count);
+    let entry = |cluster: usize| TopCluster {
+        cluster,
+        cluster_name: cluster_names.get(cluster).cloned().unwrap_or_default(),
+        probability: probabilities[cluster],
+    };
+    order.into_iter().map(entry).collect()
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON object.
+    Json,
+    /// A table with a head line.
+    Csv,
+    /// One JSON object per image and line.
+    Ndjson,
+}
+
+impl Format {
+    /// What the client likes best of what we have; JSON where it has no wish that we can meet.
+    pub fn wanted(request: &HttpRequest) -> Self {
+        let Ok(accept) = Accept::parse(request) else { return Self::Json };
+        let known = |essence: &str| match essence {
+            "application/json" | "application/*" | "*/*" => Some(Self::Json),
+            "text/csv" | "text/*" => Some(Self::Csv),
+            "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Self::Ndjson),
+            _ => None,
+        };
+        accept.ranked().iter().find_map(|mime| known(mime.essence_str())).unwrap_or(Self::Json)
+    }
+
+    /// The content type.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Csv => "text/csv; charset=utf-8",
+            Self::Ndjson => "application/x-ndjson",
+        }
+    }
+
+    /// The answer's bytes.
+    pub fn write(self, answer: &AssignAnswer) -> Result<Vec<u8>, ApiError> {
+        match self {
+            Self::Json => serde_json::to_vec(answer).map_err(|_| ApiError::Internal),
+            Self::Csv => csv(answer).map_err(|_| ApiError::Internal),
+            Self::Ndjson => {
+                let mut out = Vec::new();
+                for image in &answer.images {
+                    serde_json::to_writer(&mut out, image).map_err(|_| ApiError::Internal)?;
+                    out.push(b'\n');
+                }
+                Ok(out)
+            }
+        }
+    }
+}
+
+fn csv(answer: &AssignAnswer) -> Result<Vec<u8>, csv::Error> {
+    let width = |of: fn(&ImageAnswer) -> usize| answer.images.iter().map(of).max().unwrap_or(0);
+    let tops = width(|image| image.top.as_ref().map_or(0, Vec::len));
+    let values = width(|image| image.embedding.as_ref().map_or(0, Vec::len));
+    let mut head: Vec<String> = ["name", "cluster", "cluster_name", "confidence"].map(String::from).to_vec();
+    for n in 1..=tops {
+        head.extend([format!("top{n}_cluster"), format!("top{n}_probability")]);
+    }
+    head.extend((0..values).map(|n| format!("embedding_{n}")));
+    head.extend(["code", "error"].map(String::from));
+
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    writer.write_record(&head)?;
+    for image in &answer.images {
+        writer.write_record(csv_row(image, tops, values))?;
+    }
+    writer.into_inner().map_err(|error| error.into_error().into())
+}
+
+fn csv_row(image: &ImageAnswer, tops: usize, values: usize) -> Vec<String> {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let mut row = vec![
+        image.name.clone(),
+        image.cluster.map(|c| c.to_string()).unwrap_or_default(),
+        text(&image.cluster_name),
+        image.confidence.map(|c| c.to_string()).unwrap_or_default(),
+    ];
+    let top = image.top.as_deref().unwrap_or_default();
+    row.extend(top.iter().flat_map(|t| [t.cluster.to_string(), t.probability.to_string()]));
+    row.resize(4 + 2 * tops, String::new());
+    row.extend(image.embedding.iter().flatten().map(|v| v.to_string()));
+    row.resize(4 + 2 * tops + values, String::new());
+    row.extend([text(&image.code), text(&image.error)]);
+    row
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::engine::ImageProblem;
+    use actix_web::test::TestRequest;
+
+    fn answer(top_k: usize, embedding: Option<Vec<f32>>) -> AssignAnswer {
+        let row = Row { cluster: 1, probabilities: vec![0.25, 0.5, 0.25], embedding };
+        let problem = ImageProblem { code: "truncated", message: "the PNG data is cut off".into() };
+        let parts = Parts {
+            model: "mnist".into(),
+            names: vec!["a, b.png".into(), "c.png".into()],
+            outcomes: vec![Ok(row), Err(problem)],
+            cluster_names: ["zeros", "ones", "twos"].map(String::from).into(),
+            top_k,
+        };
+        parts.into_answer()
+    }
+
+    fn text(format: Format, answer: &AssignAnswer) -> String {
+        String::from_utf8(format.write(answer).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn json_has_only_what_was_asked() {
+        let plain = text(Format::Json, &answer(0, None));
+        assert_eq!(
+            plain,
+            r#"{"model":"mnist","failed":1,"images":[{"name":"a, b.png","cluster":1,"cluster_name":"ones","confidence":0.5},{"name":"c.png","error":"the PNG data is cut off","code":"truncated"}]}"#
+        );
+    }
+
+    #[test]
+    fn ties_go_to_the_lower_id() {
+        let answer = answer(5, None);
+        let clusters: Vec<usize> = answer.images[0].top.as_ref().unwrap().iter().map(|t| t.cluster).collect();
+        assert_eq!(clusters, [1, 0, 2]);
+    }
+
+    #[test]
+    fn csv_keeps_its_columns() {
+        let csv = text(Format::Csv, &answer(1, Some(vec![1.5, -2.0])));
+        assert_eq!(
+            csv,
+            "name,cluster,cluster_name,confidence,top1_cluster,top1_probability,embedding_0,embedding_1,code,error\n\
+             \"a, b.png\",1,ones,0.5,1,0.5,1.5,-2,,\n\
+             c.png,,,,,,,,truncated,the PNG data is cut off\n"
+        );
+    }
+
+    #[test]
+    fn ndjson_has_a_line_per_image() {
+        assert_eq!(text(Format::Ndjson, &answer(0, None)).lines().count(), 2);
+    }
+
+    #[test]
+    fn the_client_chooses_the_form() {
+        let wanted =
+            |accept: &str| Format::wanted(&TestRequest::default().insert_header(("accept", accept)).to_http_request());
+        assert_eq!(wanted("text/csv"), Format::Csv);
+        assert_eq!(wanted("application/x-ndjson"), Format::Ndjson);
+        assert_eq!(wanted("text/html, application/xhtml+xml, */*;q=0.8"), Format::Json);
+        assert_eq!(wanted("application/json;q=0.2, text/csv"), Format::Csv);
+        assert_eq!(wanted("image/png"), Format::Json);
+        assert_eq!(Format::wanted(&TestRequest::default().to_http_request()), Format::Json);
+    }
+}

@@ -1,0 +1,204 @@
+//! One request in the queue: its images, what is known of them so far, and who waits for the answer.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::item::{ImageProblem, Item};
+use super::queue::Queue;
+use crate::intake::Held;
+
+/// What a worker found for one image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The cluster with the highest probability.
+    pub cluster: usize,
+    /// The probability of every cluster.
+    pub probabilities: Vec<f32>,
+    /// The embedding, where the request wants it.
+    pub embedding: Option<Vec<f32>>,
+}
+
+/// The end of one image: a row, or a problem of its own.
+pub type Outcome = Result<Row, ImageProblem>;
+
+/// A whole request, answered.
+#[derive(Debug)]
+pub struct Done {
+    /// One outcome per image, in order.
+    pub outcomes: Vec<Outcome>,
+    /// From the queue's door until the first image was taken.
+    pub queued: Duration,
+    /// From then until the last image was done.
+    pub worked: Duration,
+}
+
+/// The work of one request, shared by the queue, the workers and the waiting handler.
+#[derive(Debug)]
+pub struct Job {
+    /// The images.
+    pub items: Vec<Item>,
+    /// True where the answer needs the embeddings.
+    pub want_embedding: bool,
+    entered: Instant,
+    progress: Mutex<Progress>,
+    /// Gives the request's memory back when the job ends, however it ends.
+    held: Held,
+}
+
+#[derive(Debug)]
+struct Progress {
+    outcomes: Vec<Option<Outcome>>,
+    left: usize,
+    started: Option<Instant>,
+    reply: Option<oneshot::Sender<Result<Done, String>>>,
+}
+
+impl Job {
+    /// A job for the queue and the receiver of its end. `items` is not empty.
+    pub fn new(
+        items: Vec<Item>,
+        want_embedding: bool,
+        held: Held,
+    ) -> (Arc<Self>, oneshot::Receiver<Result<Done, String>>) {
+        let (reply, answer) = oneshot::channel();
+        let outcomes = items.iter().map(|_| None).collect();
+        let progress = Progress { outcomes, left: items.len(), started: None, reply: Some(reply) };
+        let entered = Instant::now();
+        (Arc::new(Self { items, want_embedding, entered, progress: Mutex::new(progress), held }), answer)
+    }
+
+    /// A worker has taken images of this job.
+    pub fn mark_started(&self) {
+        self.lock().started.get_or_insert_with(Instant::now);
+    }
+
+    /// True when nobody waits for the answer any more.
+    pub fn is_gone(&self) -> bool {
+        self.lock().reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
+    /// Notes outcomes by image; the last one sends the answer.
+    pub fn deliver(&self, outcomes: impl IntoIterator<Item = (usize, Outcome)>) {
+        let mut progress = self.lock();
+        for (index, outcome) in outcomes {
+            if progress.outcomes[index].replace(outcome).is_none() {
+                progress.left -= 1;
+            }
+        }
+        if progress.left > 0 {
+            return;
+        }
+        let started = progress.started.unwrap_or(self.entered);
+        let done = Done {
+            outcomes: progress.outcomes.drain(..).flatten().collect(),
+            queued: started - self.entered,
+            worked: started.elapsed(),
+        };
+        if let Some(reply) = progress.reply.take() {
+            // A client that has gone does not mind.
+            let _ = reply.send(Ok(done));
+        }
+    }
+
+    /// Ends the whole job with a failure that is not about one image.
+    pub fn fail(&self, reason: &str) {
+        if let Some(reply) = self.lock().reply.take() {
+            let _ = reply.send(Err(reason.to_owned()));
+        }
+    }
+
+    /// What the job was made of.
+    pub fn into_parts(self) -> (Vec<Item>, bool, Held) {
+        (self.items, self.want_embedding, self.held)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        // A panic while the lock was held leaves at worst a missing outcome, which `fail` reports.
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The handler's hold on its job. Dropping it (the client has gone, or the deadline has passed) takes what is
+/// left of the job out of the queue.
+#[derive(Debug)]
+pub struct Ticket {
+    queue: Arc<Queue>,
+    job: Arc<Job>,
+    answer: oneshot::Receiver<Result<Done, String>>,
+    deadline: Instant,
+}
+
+impl Ticket {
+    /// The hold on a job that has just been put into `queue`.
+    pub fn new(
+        queue: Arc<Queue>,
+        job: Arc<Job>,
+        answer: oneshot::Receiver<Result<Done, String>>,
+        deadline: Instant,
+    ) -> Self {
+        Self { queue, job, answer, deadline }
+    }
+
+    /// When its client stops waiting.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Waits for the answer; `Err` where the job failed as a whole.
+    pub async fn wait(&mut self) -> Result<Done, String> {
+        (&mut self.answer).await.unwrap_or_else(|_| Err("the worker ended before the answer was ready".into()))
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.answer.close();
+        self.queue.forget(&self.job);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::engine::item::Source;
+
+    fn job(images: usize) -> (Arc<Job>, oneshot::Receiver<Result<Done, String>>) {
+        let item = |i: usize| Item { name: i.to_string(), source: Source::Encoded(Default::default()) };
+        Job::new((0..images).map(item).collect(), false, Held::default())
+    }
+
+    fn row(cluster: usize) -> Outcome {
+        Ok(Row { cluster, probabilities: vec![1.0], embedding: None })
+    }
+
+    #[test]
+    fn parts_are_put_together_in_order() {
+        let (job, mut answer) = job(3);
+        job.mark_started();
+        job.deliver([(2, row(2)), (0, row(0))]);
+        assert!(answer.try_recv().is_err(), "one image is missing");
+        job.deliver([(1, row(1))]);
+        let done = answer.try_recv().unwrap().unwrap();
+        let clusters: Vec<usize> = done.outcomes.iter().map(|o| o.as_ref().unwrap().cluster).collect();
+        assert_eq!(clusters, [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_dropped_receiver_means_gone() {
+        let (job, answer) = job(1);
+        assert!(!job.is_gone());
+        drop(answer);
+        assert!(job.is_gone());
+    }
+
+    #[test]
+    fn a_failure_ends_the_job_once() {
+        let (job, mut answer) = job(2);
+        job.fail("broken");
+        job.deliver([(0, row(0)), (1, row(1))]);
+        assert_eq!(answer.try_recv().unwrap().unwrap_err(), "broken");
+    }
+}

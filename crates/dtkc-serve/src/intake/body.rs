@@ -1,0 +1,146 @@
+//! Request bodies: never more than allowed, never longer than allowed, counted against one budget.
+
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use actix_web::dev::{Decompress, Payload};
+use actix_web::error::PayloadError;
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap};
+use actix_web::web::Bytes;
+use futures_util::{Stream, StreamExt};
+
+use super::budget::Held;
+use crate::error::ApiError;
+
+/// What an early refusal still reads, so that a client that is in the middle of sending sees the answer
+/// instead of a reset connection, and can keep the connection.
+const DRAIN_BYTES: u64 = 4 << 20;
+const DRAIN_TIME: Duration = Duration::from_secs(2);
+
+/// A request body as a stream that stops at the limits.
+pub struct Body {
+    payload: Decompress<Payload>,
+    meter: Rc<RefCell<Meter>>,
+}
+
+/// Counts what a body has brought so far. Shared, because a multipart parser owns the stream but can only
+/// pass on its own kind of error.
+pub struct Meter {
+    limit: u64,
+    read: u64,
+    held: Held,
+    problem: Option<ApiError>,
+}
+
+impl Meter {
+    /// What stopped the body, where it was one of our limits.
+    pub fn take_problem(&mut self) -> Option<ApiError> {
+        self.problem.take()
+    }
+
+    /// The memory that the body holds; moves on with the images.
+    pub fn take_held(&mut self) -> Held {
+        std::mem::take(&mut self.held)
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), ApiError> {
+        self.read += bytes as u64;
+        if self.read > self.limit {
+            return Err(ApiError::BodyTooLarge { limit: self.limit });
+        }
+        self.held.grow(bytes as u64)
+    }
+}
+
+impl Body {
+    /// Opens a body; one that announces too much is refused before a byte is read.
+    pub fn open(headers: &HeaderMap, payload: Payload, limit: u64, held: Held) -> Result<Self, ApiError> {
+        if let Some(encoding) = headers.get(CONTENT_ENCODING) {
+            let encoding = encoding.to_str().unwrap_or("?").trim().to_ascii_lowercase();
+            if !["identity", "gzip", "deflate", ""].contains(&encoding.as_str()) {
+                return Err(ApiError::WrongEncoding(encoding));
+            }
+        }
+        if announced(headers).is_some_and(|bytes| bytes > limit) {
+            return Err(ApiError::BodyTooLarge { limit });
+        }
+        let meter = Rc::new(RefCell::new(Meter { limit, read: 0, held, problem: None }));
+        Ok(Self { payload: Decompress::from_headers(payload, headers), meter })
+    }
+
+    /// The counter, which outlives the stream.
+    pub fn meter(&self) -> Rc<RefCell<Meter>> {
+        self.meter.clone()
+    }
+
+    /// The whole body in one piece.
+    pub async fn collect(mut self, headers: &HeaderMap) -> Result<(Bytes, Held), ApiError> {
+        let mut whole = Vec::new();
+        let mut first: Option<Bytes> = None;
+        while let Some(chunk) = self.next().await {
+            let chunk = chunk.map_err(|error| self.explain(&error))?;
+            match first.take() {
+                // Most requests fit one chunk, which then needs no copy.
+                None if whole.is_empty() => first = Some(chunk),
+                None => whole.extend_from_slice(&chunk),
+                Some(earlier) => {
+                    let expected = announced(headers).unwrap_or(0).min(1 << 20) as usize;
+                    whole.reserve(expected.max(earlier.len() + chunk.len()));
+                    whole.extend_from_slice(&earlier);
+                    whole.extend_from_slice(&chunk);
+                }
+            }
+        }
+        let held = self.meter.borrow_mut().take_held();
+        let body = first.unwrap_or_else(|| whole.into());
+        if body.is_empty() { Err(ApiError::EmptyBody) } else { Ok((body, held)) }
+    }
+
+    fn explain(&self, error: &PayloadError) -> ApiError {
+        let problem = self.meter.borrow_mut().take_problem();
+        problem.unwrap_or_else(|| ApiError::BrokenBody(error.to_string()))
+    }
+}
+
+impl Stream for Body {
+    type Item = Result<Bytes, PayloadError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let chunk = match Pin::new(&mut self.payload).poll_next(cx) {
+            Poll::Ready(Some(Ok(chunk))) => chunk,
+            other => return other,
+        };
+        let counted = self.meter.borrow_mut().count(chunk.len());
+        Poll::Ready(Some(match counted {
+            Ok(()) => Ok(chunk),
+            Err(problem) => {
+                self.meter.borrow_mut().problem = Some(problem);
+                Err(PayloadError::Overflow)
+            }
+        }))
+    }
+}
+
+/// Reads and forgets a body that is about to be refused.
+pub async fn drain(headers: &HeaderMap, mut payload: Payload) {
+    if announced(headers).is_some_and(|bytes| bytes > DRAIN_BYTES) {
+        return;
+    }
+    let reading = async {
+        let mut read = 0;
+        while let Some(Ok(chunk)) = payload.next().await {
+            read += chunk.len() as u64;
+            if read > DRAIN_BYTES {
+                break;
+            }
+        }
+    };
+    let _ = tokio::time::timeout(DRAIN_TIME, reading).await;
+}
+
+fn announced(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}

@@ -1,0 +1,147 @@
+//! From a request body to images for the queue, whatever form they come in. Nothing is decoded here.
+
+mod archive;
+mod body;
+mod budget;
+mod json;
+mod multipart;
+
+use actix_web::HttpMessage;
+use actix_web::HttpRequest;
+use actix_web::dev::Payload;
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::web::{self, Bytes};
+
+pub use archive::Archive;
+pub use body::{Body, drain};
+pub use budget::{Budget, Held};
+pub use json::AssignBody;
+
+use self::archive::ArchiveLimits;
+use crate::config::ServeConfig;
+use crate::engine::{Item, Source};
+use crate::error::ApiError;
+
+/// Bodies up to this size are parsed where they arrive; larger ones on a thread that may block.
+const SMALL_BODY: usize = 64 << 10;
+
+/// The images of one request.
+#[derive(Debug)]
+pub struct Intake {
+    /// The images, at least one.
+    pub items: Vec<Item>,
+    /// The memory they hold.
+    pub held: Held,
+    /// True where the body was one image and nothing around it: its problem is the request's problem.
+    pub raw: bool,
+    /// Options of a JSON body; they win over the query.
+    pub top_k: Option<u32>,
+    /// The same for the embedding.
+    pub embedding: Option<bool>,
+}
+
+/// Reads the images of a request.
+pub async fn read(
+    request: &HttpRequest,
+    payload: Payload,
+    config: &ServeConfig,
+    held: Held,
+) -> Result<Intake, ApiError> {
+    let limits = ArchiveLimits { max_images: config.images_per_request(), max_bytes: config.max_body };
+    let headers = request.headers();
+    let kind = Kind::of(request)?;
+    let body = Body::open(headers, payload, config.max_body, held)?;
+    let intake = match kind {
+        Kind::Multipart => {
+            let (items, held) = multipart::read(headers, body, limits).await?;
+            Intake { items, held, raw: false, top_k: None, embedding: None }
+        }
+        Kind::Json => {
+            let (bytes, held) = body.collect(headers).await?;
+            let parsed = parse_maybe_blocking(bytes, |bytes| json::parse(bytes)).await?;
+            let (top_k, embedding) = (parsed.top_k, parsed.embedding);
+            Intake { items: json::items(parsed.images), held, raw: false, top_k, embedding }
+        }
+        Kind::Binary => {
+            let (bytes, held) = body.collect(headers).await?;
+            let raw = !archive::looks_like_zip(&bytes);
+            let items = if raw {
+                vec![Item { name: "0".into(), source: Source::Encoded(bytes) }]
+            } else {
+                blocking(move || archive::open(bytes, limits)).await??
+            };
+            Intake { items, held, raw, top_k: None, embedding: None }
+        }
+    };
+    check_count(&intake.items, limits.max_images)?;
+    Ok(intake)
+}
+
+fn check_count(items: &[Item], most: usize) -> Result<(), ApiError> {
+    match items.len() {
+        0 => Err(ApiError::NoImages),
+        n if n > most => Err(ApiError::TooManyImages { limit: most }),
+        _ => Ok(()),
+    }
+}
+
+/// Reads a small JSON document, such as a cluster's name.
+pub async fn read_json<T>(request: &HttpRequest, payload: Payload, limit: u64, held: Held) -> Result<T, ApiError>
+where
+    T: serde::de::DeserializeOwned,
+{
+    if !matches!(request.mime_type(), Ok(Some(mime)) if is_json(mime.essence_str())) {
+        return Err(ApiError::NotJsonType(shown_type(request)));
+    }
+    let (bytes, _held) = Body::open(request.headers(), payload, limit, held)?.collect(request.headers()).await?;
+    serde_json::from_slice(&bytes).map_err(|error| ApiError::BadJson(error.to_string()))
+}
+
+/// Runs `parse` at once for a small body, on a blocking thread for a large one.
+pub async fn parse_maybe_blocking<T: Send + 'static>(
+    bytes: Bytes,
+    parse: impl FnOnce(&Bytes) -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    if bytes.len() <= SMALL_BODY { parse(&bytes) } else { blocking(move || parse(&bytes)).await? }
+}
+
+/// Runs work that takes long on a thread that may block.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    web::block(work).await.map_err(|_| ApiError::Internal)
+}
+
+/// How a body must be read. Images and zips tell themselves apart by their first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Multipart,
+    Json,
+    Binary,
+}
+
+impl Kind {
+    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
+        let wrong = || ApiError::WrongType(shown_type(request));
+        let mime = request.mime_type().map_err(|_| wrong())?.ok_or_else(wrong)?;
+        match mime.essence_str() {
+            "multipart/form-data" => Ok(Self::Multipart),
+            text if is_json(text) => Ok(Self::Json),
+            "application/zip" | "application/x-zip-compressed" | "application/x-zip" | "application/octet-stream" => {
+                Ok(Self::Binary)
+            }
+            text if text.starts_with("image/") => Ok(Self::Binary),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+fn is_json(essence: &str) -> bool {
+    essence == "application/json" || essence.ends_with("+json")
+}
+
+/// The content type as the client sent it, short enough for a sentence.
+fn shown_type(request: &HttpRequest) -> String {
+    match request.headers().get(CONTENT_TYPE) {
+        None => "(none)".into(),
+        Some(value) => format!("'{}'", String::from_utf8_lossy(value.as_bytes()).chars().take(80).collect::<String>()),
+    }
+}

@@ -1,0 +1,64 @@
+//! Images as the files of a multipart form.
+
+use actix_multipart::{Field, Multipart, MultipartError};
+use actix_web::http::header::HeaderMap;
+use actix_web::web::Bytes;
+use futures_util::TryStreamExt;
+
+use super::archive::{self, ArchiveLimits};
+use super::body::Body;
+use super::budget::Held;
+use crate::engine::{Item, Source};
+use crate::error::ApiError;
+
+/// Reads every file of the form, zips included, in the order in which they come.
+pub async fn read(headers: &HeaderMap, body: Body, limits: ArchiveLimits) -> Result<(Vec<Item>, Held), ApiError> {
+    let meter = body.meter();
+    let explain = |error: MultipartError| {
+        let problem = meter.borrow_mut().take_problem();
+        problem.unwrap_or_else(|| ApiError::BadMultipart(error.to_string().to_lowercase()))
+    };
+    let mut form = Multipart::new(headers, body);
+    let mut items: Vec<Item> = Vec::new();
+    while let Some(mut field) = form.try_next().await.map_err(explain)? {
+        let name = file_name(&field, items.len());
+        let bytes = content(&mut field).await.map_err(explain)?;
+        if archive::looks_like_zip(&bytes) {
+            let left = ArchiveLimits { max_images: limits.max_images - items.len(), ..limits };
+            let opened = super::blocking(move || archive::open(bytes, left)).await?;
+            items.extend(opened.map_err(|error| whole_limit(error, limits))?);
+        } else if items.len() == limits.max_images {
+            return Err(ApiError::TooManyImages { limit: limits.max_images });
+        } else {
+            items.push(Item { name, source: Source::Encoded(bytes) });
+        }
+    }
+    let held = meter.borrow_mut().take_held();
+    Ok((items, held))
+}
+
+/// The client should read the limit of the request, not what was left of it for one archive.
+fn whole_limit(error: ApiError, limits: ArchiveLimits) -> ApiError {
+    match error {
+        ApiError::TooManyImages { .. } => ApiError::TooManyImages { limit: limits.max_images },
+        other => other,
+    }
+}
+
+fn file_name(field: &Field, index: usize) -> String {
+    let disposition = field.content_disposition();
+    let given = disposition.and_then(|d| d.get_filename()).filter(|name| !name.is_empty());
+    given.map_or_else(|| index.to_string(), str::to_owned)
+}
+
+async fn content(field: &mut Field) -> Result<Bytes, MultipartError> {
+    let Some(first) = field.try_next().await? else { return Ok(Bytes::new()) };
+    let Some(second) = field.try_next().await? else { return Ok(first) };
+    let mut whole = Vec::with_capacity((first.len() + second.len()) * 2);
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&second);
+    while let Some(chunk) = field.try_next().await? {
+        whole.extend_from_slice(&chunk);
+    }
+    Ok(whole.into())
+}

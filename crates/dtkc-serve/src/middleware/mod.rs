@@ -1,0 +1,9 @@
+//! What happens around every request.
+
+mod access;
+mod cors;
+mod observe;
+
+pub use access::access;
+pub use cors::cors;
+pub use observe::observe;

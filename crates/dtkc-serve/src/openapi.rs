@@ -1,0 +1,73 @@
+//! The description of the interface, generated from the handlers.
+
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use crate::routes::{assign, clusters, health, models, v2};
+
+/// Collects what the handlers say about themselves.
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "dtkc-serve",
+        description = "Sorts images into the clusters of a trained model. Every answer that is not a success has the same \
+                       form: a sentence in `error` and a stable name in `code`. Every answer has an `x-request-id`.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
+    ),
+    paths(
+        assign::assign,
+        assign::assign_with,
+        models::list,
+        models::show,
+        models::reload,
+        clusters::rename,
+        v2::metadata::server,
+        v2::metadata::live,
+        v2::metadata::ready,
+        v2::metadata::model,
+        v2::metadata::model_ready,
+        v2::infer::infer,
+        health::healthz,
+        health::readyz,
+        health::metrics,
+    ),
+    tags(
+        (name = "assign", description = "Images in, clusters out"),
+        (name = "models", description = "The models and their clusters"),
+        (name = "v2", description = "The KServe Open Inference Protocol, for Triton clients and the like"),
+        (name = "health", description = "For machines that watch over the service; never behind a key"),
+    ),
+    modifiers(&Keys),
+)]
+struct Api;
+
+struct Keys;
+
+impl Modify for Keys {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let components = openapi.components.get_or_insert_with(Default::default);
+        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+        let header = ApiKey::Header(ApiKeyValue::new("x-api-key"));
+        components.add_security_scheme("api_key", SecurityScheme::ApiKey(header));
+    }
+}
+
+/// The description as JSON.
+pub fn json() -> String {
+    let mut text = Api::openapi().to_pretty_json().unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_checked_in_description_is_current() {
+        let checked_in = include_str!("../openapi.json");
+        assert!(
+            super::json() == checked_in,
+            "crates/dtkc-serve/openapi.json is stale; run `cargo run --release -p dtkc-serve -- --openapi > crates/dtkc-serve/openapi.json`"
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! Images in, clusters out.
+
+use std::time::Instant;
+
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::web::{Data, Path, Payload, Query};
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+
+use crate::answer::{AssignAnswer, Format, Parts};
+use crate::engine::{Done, Order};
+use crate::error::{ApiError, ErrorBody};
+use crate::intake::{self, AssignBody, Intake};
+use crate::models::{Slot, queue_full};
+use crate::state::State;
+
+/// What the answer should hold beside the cluster.
+#[derive(Debug, Clone, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct AssignQuery {
+    /// How many clusters to list per image, the most probable first.
+    #[serde(default)]
+    #[param(minimum = 0, maximum = 100_000)]
+    pub top_k: Option<u32>,
+    /// True to get each image's embedding.
+    #[serde(default)]
+    pub embedding: Option<bool>,
+}
+
+/// Files of a multipart form: any field name, any number of files, zips included.
+#[derive(ToSchema)]
+#[allow(dead_code)] // Only describes the form for /docs.
+pub struct AssignForm {
+    /// The image files.
+    #[schema(format = Binary, content_media_type = "application/octet-stream", min_items = 1)]
+    image: Vec<String>,
+}
+
+/// Assign images to the clusters of the default model.
+///
+/// Send one image, a zip, multipart files or JSON with base64; the answer has one entry per image, in order. An
+/// image that cannot be used gets an `error` of its own and does not disturb the others. The headers
+/// `x-queue-ms` and `x-inference-ms` say where the time went.
+#[utoipa::path(
+    post, path = "/v1/assign", tag = "assign", params(AssignQuery),
+    request_body(content(
+        (AssignForm = "multipart/form-data"),
+        (AssignBody = "application/json"),
+        (Vec<u8> = "image/*"),
+        (Vec<u8> = "application/zip"),
+    )),
+    responses(
+        (status = 200, description = "One entry per image, in order", content(
+            (AssignAnswer = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))),
+        (status = 400, description = "The body or the query cannot be read", body = ErrorBody),
+        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
+        (status = 413, description = "Too many bytes, images or pixels", body = ErrorBody),
+        (status = 415, description = "A content type that is not understood", body = ErrorBody),
+        (status = 422, description = "No image in the body, or one that cannot be decoded", body = ErrorBody),
+        (status = 429, description = "The queue is full, or this client sends too often; see Retry-After", body = ErrorBody),
+        (status = 503, description = "Starting, stopping or out of memory for uploads; see Retry-After", body = ErrorBody),
+        (status = 504, description = "The answer was not ready in time", body = ErrorBody),
+    ),
+    security((), ("bearer" = []), ("api_key" = [])),
+)]
+pub async fn assign(
+    request: HttpRequest,
+    payload: Payload,
+    query: Query<AssignQuery>,
+    state: Data<State>,
+) -> Result<HttpResponse, ApiError> {
+    handle(&request, payload, &query, state.default_model()?, &state).await
+}
+
+/// Assign images to the clusters of one model.
+///
+/// The same as `/v1/assign` with the model named in the path.
+#[utoipa::path(
+    post, path = "/v1/models/{model}/assign", tag = "assign",
+    params(("model" = String, Path, description = "The model's name"), AssignQuery),
+    request_body(content(
+        (AssignForm = "multipart/form-data"),
+        (AssignBody = "application/json"),
+        (Vec<u8> = "image/*"),
+        (Vec<u8> = "application/zip"),
+    )),
+    responses(
+        (status = 200, description = "One entry per image, in order", content(
+            (AssignAnswer = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))),
+        (status = 400, description = "The body or the query cannot be read", body = ErrorBody),
+        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
+        (status = 404, description = "No model of that name", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
+        (status = 413, description = "Too many bytes, images or pixels", body = ErrorBody),
+        (status = 415, description = "A content type that is not understood", body = ErrorBody),
+        (status = 422, description = "No image in the body, or one that cannot be decoded", body = ErrorBody),
+        (status = 429, description = "The queue is full, or this client sends too often; see Retry-After", body = ErrorBody),
+        (status = 503, description = "Starting, stopping or out of memory for uploads; see Retry-After", body = ErrorBody),
+        (status = 504, description = "The answer was not ready in time", body = ErrorBody),
+    ),
+    security((), ("bearer" = []), ("api_key" = [])),
+)]
+pub async fn assign_with(
+    model: Path<String>,
+    request: HttpRequest,
+    payload: Payload,
+    query: Query<AssignQuery>,
+    state: Data<State>,
+) -> Result<HttpResponse, ApiError> {
+    handle(&request, payload, &query, state.model(&model)?, &state).await
+}
+
+async fn handle(
+    request: &HttpRequest,
+    payload: Payload,
+    query: &AssignQuery,
+    slot: &Slot,
+    state: &State,
+) -> Result<HttpResponse, ApiError> {
+    let timeout = state.config.request_timeout;
+    let deadline = Instant::now() + timeout;
+    let payload = payload.into_inner();
+    if let Some((queued, wait)) = slot.served().engine()?.full() {
+        intake::drain(request.headers(), payload).await;
+        return Err(queue_full(queued, 1, wait));
+    }
+    let reading = intake::read(request, payload, &state.config, state.budget.open());
+    let intake = tokio::time::timeout_at(deadline.into(), reading).await.map_err(|_| ApiError::SlowBody(timeout))??;
+    let Intake { mut items, held, raw, top_k, embedding } = intake;
+    let names: Vec<String> = items.iter_mut().map(|item| std::mem::take(&mut item.name)).collect();
+    let want_embedding = embedding.or(query.embedding).unwrap_or(false);
+    let (served, mut done) = slot.run(Order { items, want_embedding, held, deadline }, timeout).await?;
+
+    // A body that is one image and nothing else has nowhere to put an error of its own.
+    if raw && done.outcomes.first().is_some_and(Result::is_err) {
+        let problem = done.outcomes.swap_remove(0).err().ok_or(ApiError::Internal)?;
+        return Err(ApiError::BadImage { code: problem.code, message: problem.message });
+    }
+    let parts = Parts {
+        model: slot.name().to_owned(),
+        names,
+        outcomes: std::mem::take(&mut done.outcomes),
+        cluster_names: served.cluster_names(),
+        top_k: top_k.or(query.top_k).unwrap_or(0) as usize,
+    };
+    write(parts, Format::wanted(request), &done).await
+}
+
+async fn write(parts: Parts, format: Format, done: &Done) -> Result<HttpResponse, ApiError> {
+    let body = if parts.is_large() {
+        intake::blocking(move || format.write(&parts.into_answer())).await??
+    } else {
+        format.write(&parts.into_answer())?
+    };
+    let mut response = HttpResponse::Ok();
+    times(&mut response, done).insert_header((CONTENT_TYPE, format.content_type()));
+    Ok(response.body(body))
+}
+
+/// Says where the time went, in headers for programs and in the one that browsers show.
+pub(crate) fn times<'a>(response: &'a mut HttpResponseBuilder, done: &Done) -> &'a mut HttpResponseBuilder {
+    let ms = |time: std::time::Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
+    let (queue, inference) = (ms(done.queued), ms(done.worked));
+    response
+        .insert_header(("server-timing", format!("queue;dur={queue}, inference;dur={inference}")))
+        .insert_header(("x-queue-ms", queue))
+        .insert_header(("x-inference-ms", inference))
+}

@@ -1,0 +1,93 @@
+//! Giving clusters names.
+
+use actix_web::web::{Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::{ApiError, ErrorBody};
+use crate::intake::{self, blocking};
+use crate::models::clean_name;
+use crate::state::State;
+
+/// No name needs more.
+const LARGEST_BODY: u64 = 16 << 10;
+
+/// The name for a cluster.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterName {
+    /// One line of at most 100 characters; an empty one takes the name away.
+    #[schema(max_length = 100, pattern = r"^[^\x00-\x1f\x7f-\x9f]*$", example = "sevens")]
+    pub name: String,
+}
+
+/// A cluster after it was named.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct NamedCluster {
+    /// The model.
+    #[schema(example = "mnist")]
+    pub model: String,
+    /// The cluster.
+    pub id: usize,
+    /// What it is called now.
+    #[schema(example = "sevens")]
+    pub name: String,
+}
+
+/// Give a cluster a name.
+///
+/// The name is kept across restarts and belongs to this model file: a retrained model starts without it.
+#[utoipa::path(
+    put, path = "/v1/models/{model}/clusters/{cluster}", tag = "models",
+    params(
+        ("model" = String, Path, description = "The model's name"),
+        ("cluster" = u32, Path, description = "The cluster's number"),
+    ),
+    request_body = ClusterName,
+    responses(
+        (status = 200, description = "What the cluster is called now", body = NamedCluster),
+        (status = 400, description = "The body cannot be read", body = ErrorBody),
+        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
+        (status = 404, description = "No such model or cluster", body = ErrorBody),
+        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 415, description = "The body is not JSON", body = ErrorBody),
+        (status = 422, description = "The name is too long or not one line", body = ErrorBody),
+        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
+        (status = 500, description = "The name could not be written to the disk", body = ErrorBody),
+        (status = 503, description = "Out of memory for uploads; see Retry-After", body = ErrorBody),
+    ),
+    security((), ("bearer" = []), ("api_key" = [])),
+)]
+pub async fn rename(
+    path: Path<(String, String)>,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<State>,
+) -> Result<HttpResponse, ApiError> {
+    let (model, cluster) = path.into_inner();
+    let served = state.model(&model)?.served();
+    let k = served.model.metadata().k();
+    let unknown = || ApiError::UnknownCluster { id: cluster.chars().take(20).collect(), last: k.saturating_sub(1) };
+    let id = cluster.parse::<usize>().ok().filter(|&id| id < k).ok_or_else(unknown)?;
+
+    let timeout = state.config.request_timeout;
+    let reading = intake::read_json(&request, payload.into_inner(), LARGEST_BODY, state.budget.open());
+    let body: ClusterName = tokio::time::timeout(timeout, reading).await.map_err(|_| ApiError::SlowBody(timeout))??;
+    let name = clean_name(&body.name).map_err(ApiError::BadName)?.map(str::to_owned);
+    blocking({
+        let (state, served, model) = (state.clone(), served.clone(), model.clone());
+        move || {
+            let saved = state.model(&model)?.rename(&served, id, name.as_deref());
+            saved.map_err(|error| {
+                tracing::error!(model, %error, "a cluster name was not kept");
+                ApiError::NotSaved("the side file cannot be written".into())
+            })
+        }
+    })
+    .await??;
+    let name = served.cluster_names().get(id).cloned().unwrap_or_default();
+    tracing::info!(model, cluster = id, name, "a cluster was named");
+    Ok(HttpResponse::Ok().json(NamedCluster { model, id, name }))
+}

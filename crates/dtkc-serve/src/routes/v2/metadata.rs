@@ -1,0 +1,142 @@
+//! What the server and its models say about themselves.
+
+use actix_web::HttpResponse;
+use actix_web::web::{Data, Path};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{ModelPath, VERSION};
+use crate::error::{ApiError, ErrorBody};
+use crate::state::{Phase, State};
+
+/// The server.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ServerMetadata {
+    /// The program.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// Extensions of the protocol that work here.
+    pub extensions: Vec<&'static str>,
+}
+
+/// A model's tensors.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModelMetadata {
+    /// The model.
+    #[schema(example = "mnist")]
+    pub name: String,
+    /// Always `1`.
+    pub versions: Vec<&'static str>,
+    /// What runs it.
+    pub platform: &'static str,
+    /// The input `image`.
+    pub inputs: Vec<TensorMetadata>,
+    /// The outputs `cluster`, `probabilities` and `embedding`.
+    pub outputs: Vec<TensorMetadata>,
+}
+
+/// One tensor.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TensorMetadata {
+    /// Its name.
+    pub name: &'static str,
+    /// Type of its values.
+    pub datatype: &'static str,
+    /// Its sizes; -1 is the number of images.
+    pub shape: Vec<i64>,
+}
+
+/// The server's name, version and extensions.
+#[utoipa::path(
+    get, path = "/v2", tag = "v2",
+    responses(
+        (status = 200, description = "The server", body = ServerMetadata),
+        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
+        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
+    ),
+    security((), ("bearer" = []), ("api_key" = [])),
+)]
+pub async fn server() -> HttpResponse {
+    HttpResponse::Ok().json(ServerMetadata {
+        name: env!("CARGO_PKG_NAME"),
+        version: env!("CARGO_PKG_VERSION"),
+        extensions: vec!["binary_tensor_data"],
+    })
+}
+
+/// Is the server alive?
+#[utoipa::path(get, path = "/v2/health/live", tag = "v2", responses((status = 200, description = "It is")))]
+pub async fn live() -> HttpResponse {
+    HttpResponse::Ok().finish()
+}
+
+/// Is every model ready?
+#[utoipa::path(
+    get, path = "/v2/health/ready", tag = "v2",
+    responses(
+        (status = 200, description = "They are"),
+        (status = 503, description = "Starting or stopping", body = ErrorBody),
+    ),
+)]
+pub async fn ready(state: Data<State>) -> Result<HttpResponse, ApiError> {
+    match state.phase() {
+        Phase::Starting => Err(ApiError::Starting),
+        Phase::Ready => Ok(HttpResponse::Ok().finish()),
+        Phase::Stopping => Err(ApiError::Stopping),
+    }
+}
+
+/// The tensors of one model.
+#[utoipa::path(
+    get, path = "/v2/models/{model}", tag = "v2",
+    params(("model" = String, Path, description = "The model's name")),
+    responses(
+        (status = 200, description = "The tensors", body = ModelMetadata),
+        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
+        (status = 404, description = "No model of that name", body = ErrorBody),
+        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
+    ),
+    security((), ("bearer" = []), ("api_key" = [])),
+)]
+pub async fn model(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResponse, ApiError> {
+    path.check_version()?;
+    let slot = state.model(&path.model)?;
+    let served = slot.served();
+    let (shape, k, embedding) = (served.model.shape(), served.model.clusters(), served.model.embedding_size());
+    let tensor = |name, datatype, sizes: &[usize]| TensorMetadata {
+        name,
+        datatype,
+        shape: std::iter::once(-1).chain(sizes.iter().map(|&size| size as i64)).collect(),
+    };
+    Ok(HttpResponse::Ok().json(ModelMetadata {
+        name: slot.name().to_owned(),
+        versions: vec![VERSION],
+        platform: "onnxruntime_onnx",
+        inputs: vec![tensor("image", "UINT8", &[shape.height, shape.width, shape.color.channels()])],
+        outputs: vec![
+            tensor("cluster", "INT64", &[]),
+            tensor("probabilities", "FP32", &[k]),
+            tensor("embedding", "FP32", &[embedding]),
+        ],
+    }))
+}
+
+/// Is one model ready?
+#[utoipa::path(
+    get, path = "/v2/models/{model}/ready", tag = "v2",
+    params(("model" = String, Path, description = "The model's name")),
+    responses(
+        (status = 200, description = "It is"),
+        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
+        (status = 404, description = "No model of that name", body = ErrorBody),
+        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
+        (status = 503, description = "Starting", body = ErrorBody),
+    ),
+    security((), ("bearer" = []), ("api_key" = [])),
+)]
+pub async fn model_ready(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResponse, ApiError> {
+    path.check_version()?;
+    state.model(&path.model)?.served().engine()?;
+    Ok(HttpResponse::Ok().finish())
+}

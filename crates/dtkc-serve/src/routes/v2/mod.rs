@@ -1,0 +1,51 @@
+//! The KServe Open Inference Protocol (v2) over REST, with JSON tensors and Triton's binary extension.
+
+pub mod infer;
+pub mod metadata;
+mod tensor;
+
+use actix_web::Resource;
+use actix_web::web::{self, ServiceConfig};
+
+use super::{only_get, only_post};
+use crate::error::ApiError;
+
+/// The one version of every model.
+pub(crate) const VERSION: &str = "1";
+
+/// Registers the paths under /v2.
+pub fn routes(config: &mut ServiceConfig) {
+    let get = |path: &str| Resource::new(path).default_service(web::to(only_get));
+    let post = |path: &str| Resource::new(path).default_service(web::to(only_post));
+    config
+        .service(get("/v2").route(web::get().to(metadata::server)))
+        .service(get("/v2/").route(web::get().to(metadata::server)))
+        .service(get("/v2/health/live").route(web::get().to(metadata::live)))
+        .service(get("/v2/health/ready").route(web::get().to(metadata::ready)))
+        .service(get("/v2/models/{model}").route(web::get().to(metadata::model)))
+        .service(get("/v2/models/{model}/ready").route(web::get().to(metadata::model_ready)))
+        .service(post("/v2/models/{model}/infer").route(web::post().to(infer::infer)))
+        .service(get("/v2/models/{model}/versions/{version}").route(web::get().to(metadata::model)))
+        .service(get("/v2/models/{model}/versions/{version}/ready").route(web::get().to(metadata::model_ready)))
+        .service(post("/v2/models/{model}/versions/{version}/infer").route(web::post().to(infer::infer)));
+}
+
+/// The model and, in some paths, the version.
+#[derive(Debug, serde::Deserialize)]
+pub struct ModelPath {
+    /// The model's name.
+    pub model: String,
+    /// Only `1` exists.
+    #[serde(default)]
+    pub version: Option<String>,
+}
+
+impl ModelPath {
+    /// Refuses versions that do not exist.
+    fn check_version(&self) -> Result<(), ApiError> {
+        match self.version.as_deref() {
+            None | Some(VERSION) => Ok(()),
+            Some(other) => Err(ApiError::UnknownVersion(other.chars().take(20).collect())),
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The JSON of an inference request and what may follow it in binary.
+
+use actix_web::web::Bytes;
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+
+/// An inference request.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct InferRequest {
+    /// Repeated in the answer.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// `binary_data_output` asks for all outputs in binary.
+    #[serde(default)]
+    #[schema(value_type = Option<Parameters>)]
+    pub parameters: Option<Parameters>,
+    /// Exactly one: `image`.
+    #[schema(min_items = 1, max_items = 1)]
+    pub inputs: Vec<InputTensor>,
+    /// The outputs that are wanted; all where this is missing.
+    #[serde(default)]
+    pub outputs: Option<Vec<WantedOutput>>,
+}
+
+/// Settings of a request, an input or an output; unknown ones are ignored, as the protocol says.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+pub struct Parameters {
+    /// Bytes of this input behind the JSON.
+    #[serde(default)]
+    pub binary_data_size: Option<usize>,
+    /// True to get this output in binary.
+    #[serde(default)]
+    pub binary_data: Option<bool>,
+    /// True to get all outputs in binary.
+    #[serde(default)]
+    pub binary_data_output: Option<bool>,
+    /// Shared memory is not offered.
+    #[serde(default)]
+    pub shared_memory_region: Option<String>,
+    /// Class labels are not offered.
+    #[serde(default)]
+    pub classification: Option<u64>,
+}
+
+/// One input.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct InputTensor {
+    /// `image`.
+    #[schema(pattern = "^image$", example = "image")]
+    pub name: String,
+    /// `[images, height, width, channels]`.
+    #[schema(min_items = 4, max_items = 4, example = json!([1, 28, 28, 1]))]
+    pub shape: Vec<u64>,
+    /// `UINT8`.
+    #[schema(pattern = "^UINT8$", example = "UINT8")]
+    pub datatype: String,
+    /// Only for binary.
+    #[serde(default)]
+    #[schema(value_type = Option<Parameters>)]
+    pub parameters: Option<Parameters>,
+    /// The values, flat or nested, row by row.
+    #[serde(default, deserialize_with = "pixels")]
+    #[schema(value_type = Option<Vec<u8>>)]
+    pub data: Option<Vec<u8>>,
+}
+
+/// One wanted output.
+#[derive(Debug, Deserialize, ToSchema)]
+pub struct WantedOutput {
+    /// `cluster`, `probabilities` or `embedding`.
+    #[schema(pattern = "^(cluster|probabilities|embedding)$", example = "cluster")]
+    pub name: String,
+    /// Only for binary.
+    #[serde(default)]
+    #[schema(value_type = Option<Parameters>)]
+    pub parameters: Option<Parameters>,
+}
+
+/// An inference answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InferAnswer {
+    /// The model.
+    #[schema(example = "mnist")]
+    pub model_name: String,
+    /// Always `1`.
+    pub model_version: &'static str,
+    /// The request's id, where it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub id: Option<String>,
+    /// The outputs in the order in which they were asked for.
+    pub outputs: Vec<OutputTensor>,
+}
+
+/// One output.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct OutputTensor {
+    /// Its name.
+    pub name: &'static str,
+    /// `INT64` or `FP32`.
+    pub datatype: &'static str,
+    /// Its sizes.
+    pub shape: Vec<usize>,
+    /// Where the values are, for binary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub parameters: Option<BinarySize>,
+    /// The values, flat, where they are not in binary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, value_type = Option<Vec<f32>>)]
+    pub data: Option<Values>,
+}
+
+/// Bytes of one output behind the JSON.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BinarySize {
+    /// The bytes.
+    pub binary_data_size: usize,
+}
+
+/// The values of an output.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Values {
+    /// Cluster ids.
+    Integers(Vec<i64>),
+    /// Probabilities or embeddings.
+    Floats(Vec<f32>),
+}
+
+impl Values {
+    /// Little-endian bytes.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Integers(values) => out.extend(values.iter().flat_map(|v| v.to_le_bytes())),
+            Self::Floats(values) => out.extend(values.iter().flat_map(|v| v.to_le_bytes())),
+        }
+    }
+
+    /// Bytes that [`Values::append_to`] writes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Integers(values) => values.len() * 8,
+            Self::Floats(values) => values.len() * 4,
+        }
+    }
+}
+
+/// Splits a body into its JSON and the bytes behind it. `json_size` is what the header
+/// `Inference-Header-Content-Length` says.
+pub fn split(body: &Bytes, json_size: Option<usize>) -> Result<(InferRequest, Bytes), ApiError> {
+    let json_size = json_size.unwrap_or(body.len());
+    if json_size > body.len() {
+        return Err(bad("Inference-Header-Content-Length is more than the body has"));
+    }
+    let (json, binary) = (body.slice(..json_size), body.slice(json_size..));
+    let request = serde_json::from_slice(&json).map_err(|error| ApiError::BadJson(error.to_string()))?;
+    Ok((request, binary))
+}
+
+/// The pixels of the one input, checked against the model's `[height, width, channels]`.
+pub fn image_input(request: &mut InferRequest, binary: Bytes, dims: [usize; 3]) -> Result<(usize, Bytes), ApiError> {
+    let [input] = request.inputs.as_mut_slice() else {
+        return Err(bad(&format!("there must be one input, 'image', and there are {}", request.inputs.len())));
+    };
+    if input.name != "image" {
+        return Err(bad(&format!("the input is called 'image', not '{}'", short(&input.name))));
+    }
+    if input.datatype != "UINT8" {
+        return Err(bad(&format!("the input 'image' has the datatype UINT8, not '{}'", short(&input.datatype))));
+    }
+    let expected = dims.map(|size| size as u64);
+    let images = match input.shape.as_slice() {
+        [images, rest @ ..] if rest == expected && *images > 0 => *images,
+        _ => {
+            let [height, width, channels] = dims;
+            return Err(bad(&format!(
+                "the shape must be [images, {height}, {width}, {channels}] with at least one image"
+            )));
+        }
+    };
+    let pixels = take_pixels(input, binary)?;
+    let each = dims.iter().product::<usize>() as u64;
+    if images.checked_mul(each) != Some(pixels.len() as u64) {
+        return Err(bad(&format!("the shape needs {images} x {each} values and the data has {}", pixels.len())));
+    }
+    Ok((images as usize, pixels))
+}
+
+fn take_pixels(input: &mut InputTensor, binary: Bytes) -> Result<Bytes, ApiError> {
+    let parameters = input.parameters.take().unwrap_or_default();
+    if parameters.shared_memory_region.is_some() {
+        return Err(bad("shared memory is not offered; send the data in the request"));
+    }
+    match (parameters.binary_data_size, input.data.take()) {
+        (Some(_), Some(_)) => Err(bad("the input has data both in JSON and in binary; send one of them")),
+        (Some(size), None) if size != binary.len() => {
+            Err(bad(&format!("binary_data_size is {size} and {} bytes follow the JSON", binary.len())))
+        }
+        (Some(_), None) => Ok(binary),
+        (None, _) if !binary.is_empty() => Err(bad("bytes follow the JSON but the input has no binary_data_size")),
+        (None, Some(data)) => Ok(data.into()),
+        (None, None) => Err(bad("the input has no data")),
+    }
+}
+
+/// A sentence about a request that does not fit.
+pub fn bad(reason: &str) -> ApiError {
+    ApiError::BadTensor(reason.to_owned())
+}
+
+/// Part of what a client wrote, short enough for a sentence.
+pub fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// Reads nested arrays of 0..=255 into one flat vector, without a tree of values in between.
+fn pixels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>, D::Error> {
+    struct Into<'a>(&'a mut Vec<u8>);
+
+    impl<'de> DeserializeSeed<'de> for Into<'_> {
+        type Value = ();
+        fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+            deserializer.deserialize_any(self)
+        }
+    }
+
+    impl<'de> Visitor<'de> for Into<'_> {
+        type Value = ();
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("integers from 0 to 255 (UINT8), flat or in nested arrays")
+        }
+        fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<(), E> {
+            let value =
+                u8::try_from(value).map_err(|_| E::invalid_value(serde::de::Unexpected::Unsigned(value), &self))?;
+            self.0.push(value);
+            Ok(())
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<(), A::Error> {
+            while values.next_element_seed(Into(self.0))?.is_some() {}
+            Ok(())
+        }
+    }
+
+    let mut flat = Vec::new();
+    Into(&mut flat).deserialize(deserializer)?;
+    Ok(Some(flat))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const DIMS: [usize; 3] = [2, 2, 1];
+
+    fn read(json: &str, binary: &[u8]) -> Result<(usize, Bytes), ApiError> {
+        let body = Bytes::from([json.as_bytes(), binary].concat());
+        let (mut request, binary) = split(&body, Some(json.len()))?;
+        image_input(&mut request, binary, DIMS)
+    }
+
+    fn input(shape: &str, rest: &str) -> String {
+        format!(r#"{{"inputs": [{{"name": "image", "datatype": "UINT8", "shape": {shape}{rest}}}]}}"#)
+    }
+
+    #[test]
+    fn flat_nested_and_binary_data_are_the_same() {
+        let expected = (2, Bytes::from_static(&[1, 2, 3, 4, 5, 6, 7, 255]));
+        let flat = input("[2, 2, 2, 1]", r#", "data": [1, 2, 3, 4, 5, 6, 7, 255]"#);
+        let nested = input("[2, 2, 2, 1]", r#", "data": [[[[1], [2]], [[3], [4]]], [[[5], [6]], [[7], [255]]]]"#);
+        let binary = input("[2, 2, 2, 1]", r#", "parameters": {"binary_data_size": 8}"#);
+        assert_eq!(read(&flat, &[]).unwrap(), expected);
+        assert_eq!(read(&nested, &[]).unwrap(), expected);
+        assert_eq!(read(&binary, &[1, 2, 3, 4, 5, 6, 7, 255]).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_explained() {
+        let data = r#", "data": [1, 2, 3, 4]"#;
+        for (json, binary, expected) in [
+            (input("[1, 2, 2]", data), &b""[..], "[images, 2, 2, 1]"),
+            (input("[0, 2, 2, 1]", r#", "data": []"#), b"", "at least one image"),
+            (input("[1, 2, 3, 1]", data), b"", "[images, 2, 2, 1]"),
+            (input("[18446744073709551615, 2, 2, 1]", data), b"", "the data has 4"),
+            (input("[2, 2, 2, 1]", data), b"", "2 x 4 values"),
+            (input("[1, 2, 2, 1]", r#", "data": [1, 2, 3, 256]"#), b"", "0 to 255"),
+            (input("[1, 2, 2, 1]", r#", "data": [1, 2, 3, -1]"#), b"", "0 to 255"),
+            (input("[1, 2, 2, 1]", r#", "data": [1, 2, 3, 0.5]"#), b"", "0 to 255"),
+            (input("[1, 2, 2, 1]", r#", "data": [1, 2, 3, NaN]"#), b"", "expected value"),
+            (input("[1, 2, 2, 1]", ""), b"", "no data"),
+            (input("[1, 2, 2, 1]", ""), b"1234", "no binary_data_size"),
+            (input("[1, 2, 2, 1]", r#", "parameters": {"binary_data_size": 5}"#), b"1234", "4 bytes follow"),
+            (input("[1, 2, 2, 1]", data).replace("UINT8", "FP32"), b"", "UINT8"),
+            (input("[1, 2, 2, 1]", data).replace("image", "picture"), b"", "'image'"),
+            (r#"{"inputs": []}"#.into(), b"", "there are 0"),
+        ] {
+            let error = read(&json, binary).unwrap_err().to_string();
+            assert!(error.contains(expected), "{json}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_too_long_is_refused() {
+        assert!(split(&Bytes::from_static(b"{}"), Some(3)).unwrap_err().to_string().contains("more than the body"));
+    }
+}

@@ -1,0 +1,271 @@
+//! Start, names, reload, overload, stop.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use common::{SIDE, Server, model, model_of, multipart, png, slow_model};
+
+const S: u32 = SIDE as u32;
+const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
+
+fn refused(args: &[&str]) -> (Option<i32>, String) {
+    let output = common::command().args(["--port", "0"]).args(args).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+#[test]
+fn a_start_that_cannot_work_ends_with_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("good.onnx"), model(1)).unwrap();
+    std::fs::write(at("noise.onnx"), b"this is no model").unwrap();
+    std::fs::write(at("cut.onnx"), &model(1)[..1000]).unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let twice = format!("good={}", at("cut.onnx"));
+    let cases: [(Vec<&str>, i32, &str); 9] = [
+        (vec!["--model", "no-such-model"], 1, "no-such-model"),
+        (vec!["--model", &at("none.onnx")], 1, "none.onnx"),
+        (vec!["--model", &at("noise.onnx")], 1, "noise.onnx"),
+        (vec!["--model", &at("cut.onnx")], 1, "cut.onnx"),
+        (vec!["--model", &at("good.onnx"), "--model", &twice], 1, "two models"),
+        (vec!["--model", &at("good.onnx"), "--port", &port], 1, "--port"),
+        (vec!["--model", &at("good.onnx"), "--workers", "0"], 2, "--workers"),
+        (vec!["--model", &at("good.onnx"), "--device", "abacus"], 2, "abacus"),
+        (vec!["--model", &at("good.onnx"), "--api-key-file", &at("none")], 1, "none"),
+    ]
+    .map(|(args, code, text): (Vec<&str>, i32, &str)| {
+        (args.into_iter().map(|a| &*a.to_owned().leak()).collect(), code, text)
+    });
+    for (args, code, expected) in cases {
+        // The last --port wins only where it is given.
+        let args: Vec<&str> = args.into_iter().collect();
+        let output = if args.contains(&"--port") {
+            let output = common::command().args(&args).output().unwrap();
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).trim().to_owned())
+        } else {
+            refused(&args)
+        };
+        assert_eq!(output.0, Some(code), "{args:?}: {}", output.1);
+        assert!(output.1.contains(expected), "{args:?}: {}", output.1);
+        if code == 1 {
+            assert!(output.1.starts_with("error: ") && output.1.lines().count() == 1, "{args:?}: {}", output.1);
+        }
+    }
+}
+
+#[test]
+fn names_survive_a_restart_and_belong_to_the_model() {
+    let mut server = Server::start(&[]);
+    let name = |server: &Server, id: &str, body: &str| {
+        server.put(&format!("/v1/models/small/clusters/{id}"), &JSON, body.as_bytes())
+    };
+    let answer = name(&server, "2", "{\"name\": \"  sevens \"}");
+    assert_eq!((answer.status, answer.json()["name"].as_str()), (200, Some("sevens")));
+    name(&server, "9", "{\"name\": \"x\"}").expect(404, "unknown_cluster");
+    name(&server, "two", "{\"name\": \"x\"}").expect(404, "unknown_cluster");
+    name(&server, "2", "{\"name\": \"two\\nlines\"}").expect(422, "bad_name");
+    name(&server, "2", &format!("{{\"name\": \"{}\"}}", "x".repeat(101))).expect(422, "bad_name");
+    name(&server, "2", "{\"label\": \"x\"}").expect(400, "bad_json");
+    name(&server, "2", &" ".repeat(20_000)).expect(413, "body_too_large");
+    server.put("/v1/models/small/clusters/2", &[("content-type", "text/plain")], b"x").expect(415, "unsupported_type");
+    let folder = std::mem::replace(&mut server.folder, tempfile::tempdir().unwrap());
+    drop(server);
+
+    let server = Server::in_folder(folder, &[]);
+    let listed = server.get("/v1/models/small").json();
+    assert_eq!(listed["clusters"][2]["name"], "sevens");
+    assert_eq!(listed["clusters"][1]["name"], "cluster 1");
+    let answer = server.post("/v1/assign?top_k=9", "image/png", &png(S, S, 1)).json();
+    let named: Vec<&str> =
+        answer["images"][0]["top"].as_array().unwrap().iter().map(|t| t["cluster_name"].as_str().unwrap()).collect();
+    assert!(named.contains(&"sevens"), "{named:?}");
+    // Another model under the same name starts without the names; the old one has them again.
+    std::fs::write(server.model_path(), model(2)).unwrap();
+    assert_eq!(server.post("/v1/models/small/reload", "", b"").json()["changed"], true);
+    assert_eq!(server.get("/v1/models/small").json()["clusters"][2]["name"], "cluster 2");
+    std::fs::write(server.model_path(), model(1)).unwrap();
+    server.post("/v1/models/small/reload", "", b"");
+    assert_eq!(server.get("/v1/models/small").json()["clusters"][2]["name"], "sevens");
+    assert_eq!(name(&server, "2", "{\"name\": \"\"}").json()["name"], "cluster 2");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("state");
+    let server = Server::start(&["--state-dir", state.to_str().unwrap()]);
+    // Root may write anywhere, so the folder is taken away instead of being locked.
+    std::fs::remove_dir(&state).unwrap();
+    server.put("/v1/models/small/clusters/0", &JSON, b"{\"name\": \"x\"}").expect(500, "not_saved");
+    assert_eq!(server.get("/v1/models/small").json()["clusters"][0]["name"], "cluster 0");
+}
+
+/// Clients that never stop while `during` runs; every answer must be 200. Gives how many there were.
+fn under_load(server: &Server, during: impl FnOnce()) -> usize {
+    let (stop, count) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let images: Vec<Vec<u8>> = (0..8).map(|seed| png(S, S, seed)).collect();
+    let files: Vec<(&str, &[u8])> = images.iter().map(|i| ("x.png", i.as_slice())).collect();
+    let (content_type, body) = multipart(&files);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let answer = server.post("/v1/assign", &content_type, &body);
+                    assert_eq!(answer.status, 200, "{}", answer.text());
+                    count.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        during();
+        std::thread::sleep(Duration::from_millis(100));
+        stop.store(true, Ordering::Relaxed);
+    });
+    count.into_inner()
+}
+
+#[test]
+fn a_reload_under_load_fails_no_request() {
+    let server = Server::start(&[]);
+    let fingerprint = || server.get("/v1/models/small").json()["fingerprint"].as_str().unwrap().to_owned();
+    let first = fingerprint();
+    let answered = under_load(&server, || {
+        for seed in 2..8 {
+            // Also another input size and another k.
+            let bytes = if seed % 2 == 0 { model_of(seed, 20, 7) } else { model(seed) };
+            std::fs::write(server.model_path(), bytes).unwrap();
+            let answer = server.post("/v1/models/small/reload", "", b"");
+            assert_eq!((answer.status, answer.json()["changed"].as_bool()), (200, Some(true)), "{}", answer.text());
+        }
+        let unchanged = server.post("/v1/models/small/reload", "", b"");
+        assert_eq!(unchanged.json()["changed"], false);
+    });
+    assert!(answered > 10, "{answered}");
+    assert_ne!(fingerprint(), first);
+    server.post("/v1/models/none/reload", "", b"").expect(404, "unknown_model");
+}
+
+#[test]
+fn a_bad_file_leaves_the_old_one_serving() {
+    let server = Server::start(&[]);
+    let before = server.get("/v1/models/small").json();
+    for bad in [&b"no model"[..], &model(3)[..2000]] {
+        std::fs::write(server.model_path(), bad).unwrap();
+        let answer = server.post("/v1/models/small/reload", "", b"").expect(409, "bad_model_file");
+        assert!(answer.text().contains("keeps serving"), "{}", answer.text());
+        assert!(!answer.text().contains(server.folder.path().to_str().unwrap()), "no path goes out: {}", answer.text());
+    }
+    std::fs::remove_file(server.model_path()).unwrap();
+    server.post("/v1/models/small/reload", "", b"").expect(409, "bad_model_file");
+    server.assert_alive();
+    assert_eq!(server.get("/v1/models/small").json(), before);
+    assert_eq!(server.metric("dtkc_reloads_total{model=\"small\",result=\"failed\"}"), 3.0);
+}
+
+#[test]
+fn sighup_reloads_and_sigterm_finishes_what_was_accepted() {
+    let mut server = Server::with_model(&slow_model(), &["--max-batch", "1"]);
+    let before = server.get("/v1/models/small").json()["fingerprint"].clone();
+    std::fs::write(server.model_path(), model(5)).unwrap();
+    server.signal("HUP");
+    let until = Instant::now() + Duration::from_secs(20);
+    while server.get("/v1/models/small").json()["fingerprint"] == before {
+        assert!(Instant::now() < until, "not reloaded");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::write(server.model_path(), slow_model()).unwrap();
+    server.post("/v1/models/small/reload", "", b"");
+
+    let image = png(48, 48, 1);
+    let files: Vec<(&str, &[u8])> = vec![("x.png", &image); 200];
+    let (status, images) = std::thread::scope(|scope| {
+        let request = scope.spawn(|| {
+            let answer = server.assign(&files);
+            (answer.status, answer.json()["images"].as_array().map_or(0, Vec::len))
+        });
+        let until = Instant::now() + Duration::from_secs(20);
+        while server.metric("dtkc_queue_images{model=\"small\"}") < 100.0 && Instant::now() < until {}
+        server.signal("TERM");
+        request.join().unwrap()
+    });
+    assert_eq!((status, images), (200, 200));
+    assert_eq!(server.wait(Duration::from_secs(20)), 0);
+    assert!(std::net::TcpStream::connect(server.address()).is_err(), "nobody listens any more");
+}
+
+#[test]
+fn a_stop_does_not_wait_longer_than_allowed() {
+    let mut server = Server::with_model(&slow_model(), &["--max-batch", "1", "--stop-timeout", "1s"]);
+    // A client that never finishes its request.
+    let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
+    std::io::Write::write_all(
+        &mut stream,
+        b"POST /v1/assign HTTP/1.1\r\nhost: x\r\ncontent-type: image/png\r\ncontent-length: 99\r\n\r\nx",
+    )
+    .unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    let started = Instant::now();
+    server.signal("INT");
+    assert_eq!(server.wait(Duration::from_secs(10)), 130);
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_full_queue_says_when_to_come_back_and_recovers() {
+    let server = Server::with_model(&slow_model(), &["--max-queue", "32", "--max-batch", "4"]);
+    let image = png(48, 48, 1);
+    let (content_type, body) = multipart(&vec![("x.png", image.as_slice()); 16]);
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let one = || {
+            let answer = server.post("/v1/assign", &content_type, &body);
+            if answer.status == 429 {
+                assert_eq!(answer.code(), "queue_full");
+                assert!((1..=60).contains(&answer.header("retry-after").parse::<u64>().unwrap()));
+            }
+            answer.status
+        };
+        let clients: Vec<_> = (0..12).map(|_| scope.spawn(one)).collect();
+        clients.into_iter().map(|c| c.join().unwrap()).collect()
+    });
+    assert!(statuses.iter().all(|s| [200, 429].contains(s)), "{statuses:?}");
+    assert!(statuses.contains(&200) && statuses.contains(&429), "{statuses:?}");
+    assert_eq!(server.post("/v1/assign", &content_type, &body).status, 200);
+    assert_eq!(server.metric("dtkc_queue_images{model=\"small\"}"), 0.0);
+}
+
+#[test]
+fn a_passed_deadline_is_504_and_a_gone_client_leaves_the_queue() {
+    let server = Server::with_model(
+        &slow_model(),
+        &["--max-batch", "1", "--request-timeout", "300ms", "--max-queue", "5000", "--max-images", "2000"],
+    );
+    let image = png(48, 48, 1);
+    let (content_type, body) = multipart(&vec![("x.png", image.as_slice()); 2000]);
+    server.post("/v1/assign", &content_type, &body).expect(504, "deadline_passed");
+    assert_eq!(server.metric("dtkc_queue_images{model=\"small\"}"), 0.0, "the rest was dropped");
+
+    let server =
+        Server::with_model(&slow_model(), &["--max-batch", "1", "--max-queue", "5000", "--max-images", "2000"]);
+    let mut stream = std::net::TcpStream::connect(server.address()).unwrap();
+    let head = format!(
+        "POST /v1/assign HTTP/1.1\r\nhost: x\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
+    std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+    std::io::Write::write_all(&mut stream, &body).unwrap();
+    let queued = || server.metric("dtkc_queue_images{model=\"small\"}");
+    let until = Instant::now() + Duration::from_secs(10);
+    while queued() < 1000.0 {
+        assert!(Instant::now() < until, "never queued");
+    }
+    drop(stream);
+    let until = Instant::now() + Duration::from_secs(3);
+    while queued() > 0.0 {
+        assert!(Instant::now() < until, "{} images of a client that has gone still wait", queued());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,228 @@
+//! The page in a real browser. Says so where no browser is installed.
+#![allow(clippy::unwrap_used)]
+
+#[path = "common/browser.rs"]
+mod browser;
+mod common;
+
+use std::time::{Duration, Instant};
+
+use browser::Browser;
+use common::{K, Server, model_of, png, zip_of};
+use serde_json::json;
+
+const READY: &str = "document.body.dataset.ready === 'yes'";
+const ESCAPE: &str = "\u{e00c}";
+const ENTER: &str = "\u{e007}";
+const RIGHT: &str = "\u{e014}";
+const TAB: &str = "\u{e004}";
+
+fn done(count: usize) -> String {
+    format!("document.body.dataset.done === '{count}'")
+}
+
+/// A server with two models, and files to give to it: 12 images, one that is none, a zip of 3.
+fn server_and_files() -> (Server, Vec<std::path::PathBuf>) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("small.onnx"), common::model(1)).unwrap();
+    std::fs::write(folder.path().join("other.onnx"), model_of(2, 20, 3)).unwrap();
+    let mut files = Vec::new();
+    let mut write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        files.push(path);
+    };
+    for n in 0..12 {
+        write(&format!("digit {n}.png"), &png(12, 12, n));
+    }
+    write("broken.png", b"this is no image");
+    let images: Vec<Vec<u8>> = (20..23).map(|n| png(40, 30, n)).collect();
+    write(
+        "more.zip",
+        &zip_of(&[
+            ("a/one.png", &images[0]),
+            ("readme.txt", b"x"),
+            ("a/two.png", &images[1]),
+            ("three.png", &images[2]),
+        ]),
+    );
+    let [small, other] = ["small.onnx", "other.onnx"].map(|n| folder.path().join(n).to_str().unwrap().to_owned());
+    (Server::in_folder(folder, &["--model", &small, "--model", &other]), files)
+}
+
+#[test]
+fn images_are_grouped_named_viewed_and_saved() {
+    let Some(browser) = Browser::start() else { return };
+    let (server, files) = server_and_files();
+    browser.open(&server.url);
+    browser.wait(READY);
+    browser.screenshot("1-empty-light");
+    let files: Vec<&std::path::Path> = files.iter().map(|f| f.as_path()).collect();
+    browser.choose("#files", &files);
+    browser.wait(&done(16));
+    browser.screenshot("2-groups-light");
+
+    // 15 images in clusters, in agreement with the service; one that cannot be used.
+    assert_eq!(browser.run("return document.querySelectorAll('.thumb').length"), json!(15));
+    let failed = browser.run("return document.querySelector('.failed').textContent");
+    assert!(
+        failed.as_str().unwrap().contains("broken.png") && failed.as_str().unwrap().contains("not an image"),
+        "{failed}"
+    );
+    let expected = server.post("/v1/assign", "image/png", &png(12, 12, 0)).json()["images"][0]["cluster"].clone();
+    let shown = browser.run("return document.querySelector('[title=\"digit 0.png\"]').closest('.cluster').id");
+    assert_eq!(shown, json!(format!("cluster-{expected}")));
+    let loaded =
+        browser.run("return [...document.querySelectorAll('.thumb img')].filter((i) => i.naturalWidth > 0).length");
+    assert_eq!(loaded, json!(15), "thumbnails are shown, those of the zip too");
+
+    // A name, by keyboard.
+    browser.run(&format!("document.querySelector('#cluster-{expected} .name').focus()"));
+    browser.press(ENTER);
+    browser.wait("document.querySelector('.rename')");
+    browser.press("my <b>favourites</b>");
+    browser.press(ENTER);
+    browser.wait("document.querySelector('#notes').textContent.includes('favourites')");
+    let name = browser.run(&format!("return document.querySelector('#cluster-{expected} .name').textContent"));
+    assert_eq!(name, json!("my <b>favourites</b>"));
+    assert_eq!(server.get("/v1/models/small").json()["clusters"][expected.as_u64().unwrap() as usize]["name"], name);
+
+    // One image with all its probabilities; the arrow shows the next one; Escape closes.
+    browser.click(".thumb");
+    browser.wait(&format!("document.querySelectorAll('#viewer-bars li').length === {K}"));
+    browser.screenshot("3-viewer-light");
+    let first = browser.run("return document.querySelector('#viewer-name').textContent");
+    let sum = browser.run("return [...document.querySelectorAll('#viewer-bars li')].reduce((s, li) => s + parseFloat(li.style.getPropertyValue('--part')), 0)");
+    assert!((sum.as_f64().unwrap() - 100.0).abs() < 0.1, "{sum}");
+    browser.press(RIGHT);
+    browser.wait(&format!("document.querySelector('#viewer-name').textContent !== {first}"));
+    browser.press(ESCAPE);
+    browser.wait("!document.querySelector('#viewer').open");
+
+    // The table on the disk.
+    browser.click("#csv");
+    let path = browser.downloads().join("small-clusters.csv");
+    let until = Instant::now() + Duration::from_secs(10);
+    while !path.exists() {
+        assert!(Instant::now() < until, "nothing was downloaded");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let text = std::fs::read_to_string(path).unwrap();
+    assert_eq!(text.lines().count(), 17);
+    assert!(
+        text.starts_with("name,cluster,cluster_name,confidence,code,error\r\n") && text.contains("a/one.png,"),
+        "{text}"
+    );
+
+    // The other model, with the same images.
+    browser.run("const s = document.querySelector('#model'); s.value = 'other'; s.dispatchEvent(new Event('change'))");
+    browser.wait(&format!("{} && document.querySelector('#figures').textContent.includes('of 3')", done(16)));
+    assert_eq!(browser.run("return document.querySelectorAll('.thumb').length"), json!(15));
+    browser.click("#clear");
+    browser.wait("document.querySelectorAll('.thumb').length === 0 && document.querySelector('#summary').hidden");
+    assert_eq!(browser.log(), Vec::<String>::new());
+}
+
+#[test]
+fn images_can_be_dropped_and_pasted() {
+    let Some(browser) = Browser::start() else { return };
+    let (server, _files) = server_and_files();
+    browser.open(&server.url);
+    browser.wait(READY);
+    let make = "const canvas = document.createElement('canvas'); canvas.width = canvas.height = 12; \
+                const blob = await new Promise((done) => canvas.toBlob(done)); \
+                const data = new DataTransfer(); data.items.add(new File([blob], 'mine.png', {type: 'image/png'}));";
+    browser.run(&format!(
+        "(async () => {{ {make} dispatchEvent(new DragEvent('dragover', {{dataTransfer: data}})); }})()"
+    ));
+    browser.wait("!document.querySelector('#veil').hidden");
+    browser.run(&format!("(async () => {{ {make} dispatchEvent(new DragEvent('drop', {{dataTransfer: data}})); }})()"));
+    browser.wait(&done(1));
+    assert_eq!(browser.run("return document.querySelector('#veil').hidden"), json!(true));
+    browser.run(&format!("(async () => {{ {make} document.body.dispatchEvent(new ClipboardEvent('paste', {{clipboardData: data, bubbles: true}})); }})()"));
+    browser.wait(&done(2));
+    assert_eq!(browser.log(), Vec::<String>::new());
+}
+
+#[test]
+fn it_fits_a_phone_and_follows_dark_mode() {
+    let Some(browser) = Browser::start() else { return };
+    let (server, files) = server_and_files();
+    browser.open(&server.url);
+    browser.wait(READY);
+    let light = browser.run("return getComputedStyle(document.body).backgroundColor");
+    browser.dark(true);
+    browser.wait(&format!("getComputedStyle(document.body).backgroundColor !== {light}"));
+    browser.screenshot("4-empty-dark");
+    let files: Vec<&std::path::Path> = files.iter().map(|f| f.as_path()).collect();
+    browser.choose("#files", &files);
+    browser.wait(&done(16));
+    browser.screenshot("5-groups-dark");
+    browser.click(".thumb");
+    browser.wait("document.querySelector('#viewer').open");
+    browser.screenshot("6-viewer-dark");
+    browser.press(ESCAPE);
+    for dark in [true, false] {
+        browser.dark(dark);
+        browser.resize(360, 740);
+        browser.wait("innerWidth === 360");
+        let wide = browser.run("return document.documentElement.scrollWidth");
+        assert_eq!(wide, json!(360), "it scrolls sideways on a phone");
+        browser.screenshot(if dark { "7-phone-dark" } else { "8-phone-light" });
+        browser.click(".thumb");
+        browser.wait("document.querySelector('#viewer').open");
+        browser.screenshot(if dark { "9-phone-viewer-dark" } else { "10-phone-viewer-light" });
+        browser.press(ESCAPE);
+    }
+    assert_eq!(browser.log(), Vec::<String>::new());
+}
+
+#[test]
+fn everything_is_reached_with_the_keyboard() {
+    let Some(browser) = Browser::start() else { return };
+    let (server, files) = server_and_files();
+    browser.open(&server.url);
+    browser.wait(READY);
+    browser.choose("#files", &[&files[0], &files[1]]);
+    browser.wait(&done(2));
+    let mut reached = Vec::new();
+    for _ in 0..30 {
+        browser.press(TAB);
+        let what = browser.run("const e = document.activeElement; return e.id || e.className || e.textContent");
+        reached.push(what.as_str().unwrap().to_owned());
+    }
+    for wanted in ["model", "choose", "order", "sort", "csv", "clear", "name", "thumb"] {
+        assert!(reached.iter().any(|r| r.split(' ').any(|w| w == wanted)), "{wanted} is not reached: {reached:?}");
+    }
+}
+
+#[test]
+fn a_key_is_asked_for_and_remembered() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&["--api-key", "open-sesame"]);
+    browser.open(&server.url);
+    browser.wait("document.querySelector('#ask').open");
+    browser.type_into("#ask-key", "wrong");
+    browser.press(ENTER);
+    browser.wait(
+        "document.querySelector('#ask').open && document.querySelector('#ask-text').textContent.includes('not valid')",
+    );
+    browser.type_into("#ask-key", "open-sesame");
+    browser.press(ENTER);
+    browser.wait(READY);
+    browser.open(&server.url);
+    browser.wait(READY);
+}
+
+#[test]
+fn the_docs_work_without_anything_from_outside() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&[]);
+    browser.open(&format!("{}/docs", server.url));
+    browser.wait("document.querySelectorAll('.opblock').length > 10");
+    browser.screenshot("11-docs");
+    let from = browser.run("return performance.getEntriesByType('resource').map((e) => new URL(e.name).origin)");
+    let from: Vec<&str> = from.as_array().unwrap().iter().map(|o| o.as_str().unwrap()).collect();
+    assert!(from.iter().all(|o| *o == server.url || *o == "null"), "{from:?}");
+    assert_eq!(browser.log(), Vec::<String>::new());
+}
