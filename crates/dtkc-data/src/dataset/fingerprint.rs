@@ -3,7 +3,7 @@
 use sha2::{Digest, Sha256};
 
 use super::{Dataset, Values};
-use crate::{DataError, h5};
+use crate::DataError;
 
 /// Bytes that are read at once.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -19,7 +19,7 @@ pub fn of(dataset: &Dataset) -> Result<String, DataError> {
             for start in (0..rows.len()).step_by(step) {
                 let end = rows.len().min(start + step);
                 let part = &mut buffer[..(end - start) * rows.row_bytes()];
-                rows.read(start..end, part).map_err(|e| h5::read_failed(&dataset.path, &e))?;
+                rows.read(start..end, part)?;
                 hash.update(&*part);
             }
         }

@@ -1,5 +1,6 @@
 //! Reading datasets.
 
+mod direct;
 mod fingerprint;
 mod kind;
 mod open;
@@ -150,7 +151,7 @@ impl Dataset {
             return Err(self.out_of_range(index));
         }
         let mut out = vec![0; indices.len() * rows.row_bytes()];
-        rows.gather(indices, &mut out).map_err(|e| h5::read_failed(&self.path, &e))?;
+        rows.gather(indices, &mut out)?;
         Ok(out)
     }
 
@@ -171,7 +172,7 @@ impl Dataset {
         if out.len() != expected {
             return Err(DataError::Invalid(format!("the buffer has {} bytes instead of {expected}", out.len())));
         }
-        rows.read(range, out).map_err(|e| h5::read_failed(&self.path, &e))
+        rows.read(range, out)
     }
 
     /// The values of one sequence: time steps of [`Dataset::sequence_dim`] values, one after the other.

@@ -149,8 +149,7 @@ impl<'a> Candidate<'a> {
             return Err(self.layout("/images is empty"));
         }
         let storage = self.storage(&dataset, schema::IMAGES, "u8")?;
-        let chunk_rows = storage.chunk.as_ref().map_or_else(|| schema::chunk_rows(shape.bytes()), |c| c[0]);
-        let rows = Rows::new(dataset, &extents, chunk_rows.min(len), storage.filtered());
+        let rows = Rows::new(self.path, dataset, &storage);
         Ok((Values::Images { shape, rows }, storage, len))
     }
 
