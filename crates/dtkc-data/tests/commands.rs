@@ -79,7 +79,7 @@ fn info_describes_a_set_of_images() {
         "chunks of 334 images (255.7 KiB), not compressed",
         "made by a test",
         "classes      3",
-        "1 one        333  33.3 %",
+        "1 one   333  33.3 %",
     ] {
         assert!(text.contains(words), "{words} not in\n{text}");
     }
@@ -146,7 +146,7 @@ fn a_full_disk_is_one_sentence_and_leaves_nothing() {
     let program = assert_cmd::cargo::cargo_bin("dtkc-data");
     // A limit on the file size stands for the end of the disk: the write fails in the same place.
     for blocks in [1, 8, 100, 1000, 4000] {
-        for extra in ["", "--gzip 1"] {
+        for extra in ["", "--compress 1"] {
             let line = format!(
                 "trap '' XFSZ; ulimit -f {blocks}; exec '{}' subset a.h5 --count 400 --out b.h5 {extra}",
                 program.display()
@@ -200,7 +200,7 @@ fn subsets_by_count_range_class_and_chance() {
 fn subsets_keep_labels_without_names_and_sequences() {
     let folder = Folder::new();
     Set::new(GRAY, 10).numbered(5).write(&folder.path("a.h5"));
-    folder.run("subset a.h5 --classes 2,4 --out b.h5 --gzip 3 --name mine").ok();
+    folder.run("subset a.h5 --classes 2,4 --out b.h5 --compress 3 --name mine").ok();
     let dataset = folder.open("b.h5");
     assert_eq!(dataset.labels().unwrap().unwrap(), [2, 4, 2, 4]);
     assert_eq!(dataset.label_names().unwrap(), None);

@@ -21,9 +21,9 @@ pub struct OutputArgs {
     /// Name of the new set [default: the file's name]
     #[arg(long)]
     name: Option<String>,
-    /// Compress with gzip: 1 (fast) to 9 (small)
-    #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(1..=9))]
-    gzip: Option<u8>,
+    /// Compress with gzip: 1 (fast) to 9 (small) [default: not at all; 4 if no level is given]
+    #[arg(long, value_name = "LEVEL", num_args = 0..=1, default_missing_value = "4", value_parser = clap::value_parser!(u8).range(1..=9))]
+    compress: Option<u8>,
 }
 
 /// What the new set is like.
@@ -54,7 +54,7 @@ impl Output {
     /// Starts a file like `model`, which is one of the sources.
     pub fn create(args: &OutputArgs, model: &Dataset, set: NewSet) -> anyhow::Result<Self> {
         let name = args.name.clone().unwrap_or_else(|| stem(&args.out));
-        let compression = args.gzip.map_or(Compression::None, Compression::Gzip);
+        let compression = args.compress.map_or(Compression::None, Compression::Gzip);
         let NewSet { source, label_names, paths } = set;
         Ok(match (model.image_shape(), model.sequence_dim()) {
             (Some(shape), _) => {

@@ -149,7 +149,13 @@ impl Report {
 
     fn range(&self) -> String {
         match &self.values {
-            Some(v) => format!(", {} to {}, mean {:.4}, deviation {:.4}", v.min, v.max, v.mean, v.deviation),
+            Some(v) => format!(
+                ", {} to {}, mean {}, deviation {}",
+                readable(v.min),
+                readable(v.max),
+                readable(v.mean),
+                readable(v.deviation)
+            ),
             None => String::new(),
         }
     }
@@ -176,15 +182,21 @@ impl Report {
         const BAR: usize = 30;
         let width = classes.iter().map(|c| c.title().chars().count()).max().unwrap_or(0).min(40);
         let most = classes.iter().map(|c| c.count).max().unwrap_or(1).max(1);
+        let digits = human::count(most as u64).len();
         let mut table = String::new();
         for class in classes {
             let share = 100.0 * class.count as f64 / self.count as f64;
             let bar = "#".repeat((class.count * BAR).div_ceil(most));
             let (title, count) = (class.title(), human::count(class.count as u64));
-            let _ = writeln!(table, "    {title:<width$} {count:>9} {share:>5.1} % {bar}");
+            let _ = writeln!(table, "    {title:<width$}  {count:>digits$} {share:>5.1} % {bar}");
         }
         table
     }
+}
+
+/// Whole numbers as they are, others with four places.
+fn readable(value: f64) -> String {
+    if value == value.trunc() && value.abs() < 1e15 { format!("{value}") } else { format!("{value:.4}") }
 }
 
 impl Class {
