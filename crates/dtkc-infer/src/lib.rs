@@ -23,11 +23,14 @@ mod device;
 mod error;
 mod model;
 mod names;
+mod onnxruntime;
 mod places;
 mod pool;
 mod runtime;
 mod session;
 mod source;
+#[cfg(feature = "tract")]
+mod tract;
 
 pub use assignment::{Assignment, Assignments};
 pub use device::Device;

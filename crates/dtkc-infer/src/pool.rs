@@ -3,10 +3,12 @@
 //! A job is one batch. Decoding and inference of a batch happen on the same worker, so that N workers keep N cores
 //! busy with either. The number of jobs between [`Feeder::send`] and [`Results`] is bounded, which bounds the memory.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crossbeam_channel::{Receiver, Sender, bounded};
 use dtkc_image::{Color, Limits, Preparer, Shape};
 
-use crate::source::prepare;
+use crate::source::{contained, prepare};
 use crate::{Assignment, Assignments, InferError, ItemError, ModelFile, Runtime, Session, SessionOptions, Source};
 
 /// How a pool runs.
@@ -156,9 +158,25 @@ impl<T: Send + 'static> Pool<T> {
         Ok(Self { feeder: Feeder { tasks, order }, results: Results { order: replies } })
     }
 
-    /// The two ends, for a thread that feeds and one that collects.
+    /// The two ends, for a thread that feeds and one that collects. They must be different threads: a feeder waits
+    /// until results are taken.
     pub fn split(self) -> (Feeder<T>, Results<T>) {
         (self.feeder, self.results)
+    }
+
+    /// Feeds `jobs` from a thread of their own and hands every answer to `each`, in order, on this one. Stops at the
+    /// first error of `each`.
+    pub fn run<E>(
+        self,
+        jobs: impl Iterator<Item = Job<T>> + Send,
+        mut each: impl FnMut(Done<T>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (feeder, results) = self.split();
+        std::thread::scope(|scope| {
+            scope.spawn(move || jobs.map(|job| feeder.send(job)).all(|sent| sent.is_ok()));
+            // Dropping the results, at the end or at an error, is what stops the feeder.
+            results.into_iter().try_for_each(&mut each)
+        })
     }
 }
 
@@ -200,7 +218,9 @@ impl Worker {
 
     fn work<T>(mut self, waiting: &Receiver<Task<T>>) {
         for Task { job: Job { tag, work }, reply } in waiting {
-            let outcome = self.batch(work);
+            // A panic must not take the jobs behind it along.
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.batch(work)))
+                .unwrap_or_else(|_| Err(InferError::Run("it panicked".into())));
             // Nobody may be waiting any more; then the answer is not needed.
             let _ = reply.send(Done { tag, outcome });
         }
@@ -229,9 +249,12 @@ impl Worker {
                 if (height, width, color) == (shape.height, shape.width, shape.color) {
                     return Ok((pixels, (0..count).map(Ok).collect()));
                 }
+                let limits = self.limits;
                 Ok(self.each(count, |preparer, image, out| {
                     let source = &pixels[image * each..(image + 1) * each];
-                    Ok(preparer.resize_pixels(source, height, width, color, out)?)
+                    contained(preparer, &limits, |preparer| {
+                        Ok(preparer.resize_pixels(source, height, width, color, out)?)
+                    })
                 }))
             }
         }

@@ -1,10 +1,8 @@
-//! A model loaded into ONNX Runtime.
+//! A loaded model that turns pixels into assignments.
 
 use ndarray::Array2;
-use ort::ep::{CUDA, ExecutionProviderDispatch, TensorRT};
-use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
-use ort::value::{DynValue, PrimitiveTensorElementType, TensorRef};
 
+use crate::onnxruntime::OnnxRuntime;
 use crate::{Assignments, Device, InferError, ModelFile, Runtime};
 
 /// How a session runs.
@@ -24,101 +22,64 @@ impl Default for SessionOptions {
 
 /// A loaded model. It runs one batch at a time; workers own one each.
 pub struct Session {
-    inner: ort::session::Session,
-    each: usize,
-    dims: [usize; 3],
-    clusters: usize,
-    embedding: usize,
+    engine: Engine,
+    size: ModelSize,
+}
+
+enum Engine {
+    OnnxRuntime(OnnxRuntime),
+    #[cfg(feature = "tract")]
+    Tract(crate::tract::Tract),
+}
+
+/// The sizes of a model's input and outputs, without the batch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ModelSize {
+    /// Height, width, channels.
+    pub image: [usize; 3],
+    pub clusters: usize,
+    pub embedding: usize,
 }
 
 impl Session {
     /// Loads `model`. A device that is not there is an error.
     pub fn new(runtime: &Runtime, model: &ModelFile, options: &SessionOptions) -> Result<Self, InferError> {
-        let Some(environment) = runtime.environment() else {
-            return Err(InferError::Run("this needs ONNX Runtime".into()));
-        };
-        let load = |reason: String| InferError::Load { name: model.name().into(), reason };
-        let builder = ort::session::Session::builder(environment).map_err(|error| load(error.to_string()))?;
-        let builder = configure(builder, options).map_err(|error| load(error.to_string()))?;
-        let mut builder = add_device(builder, options.device)?;
-        let inner = builder.commit_from_memory(model.bytes()).map_err(|error| load(error.to_string()))?;
         let shape = model.shape();
-        Ok(Self {
-            inner,
-            each: shape.bytes(),
-            dims: [shape.height, shape.width, shape.color.channels()],
-            clusters: model.clusters(),
-            embedding: model.embedding_size(),
-        })
+        let image = [shape.height, shape.width, shape.color.channels()];
+        let size = ModelSize { image, clusters: model.clusters(), embedding: model.embedding_size() };
+        #[cfg(feature = "tract")]
+        if options.device == Device::Tract {
+            let engine = Engine::Tract(crate::tract::Tract::load(model, size)?);
+            return Ok(Self { engine, size });
+        }
+        let engine = Engine::OnnxRuntime(OnnxRuntime::load(runtime, model, size, options)?);
+        Ok(Self { engine, size })
     }
 
-    /// Assigns `count` images; `pixels` holds them one after the other in the model's shape. Each image's answer is
-    /// the same whatever else is in the batch.
+    /// Assigns `count` images; `pixels` holds them one after the other in the model's shape. On the CPU each image's
+    /// answer is the same to the last bit whatever else is in the batch.
     pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
-        if count.checked_mul(self.each) != Some(pixels.len()) {
-            return Err(InferError::Pixels { count, each: self.each, found: pixels.len() });
+        let each = self.size.image.iter().product();
+        if count.checked_mul(each) != Some(pixels.len()) {
+            return Err(InferError::Pixels { count, each, found: pixels.len() });
         }
         if count == 0 {
             return Ok(Assignments {
                 clusters: Vec::new(),
-                probabilities: Array2::zeros((0, self.clusters)),
-                embedding: Array2::zeros((0, self.embedding)),
+                probabilities: Array2::zeros((0, self.size.clusters)),
+                embedding: Array2::zeros((0, self.size.embedding)),
             });
         }
-        let failed = |error: ort::Error| InferError::Run(error.to_string());
-        let [height, width, channels] = self.dims;
-        let image = TensorRef::from_array_view(([count, height, width, channels], pixels)).map_err(failed)?;
-        let outputs = self.inner.run(ort::inputs!["image" => image]).map_err(failed)?;
-        Ok(Assignments {
-            clusters: values(outputs.get("cluster"), count)?,
-            probabilities: matrix(outputs.get("probabilities"), count, self.clusters)?,
-            embedding: matrix(outputs.get("embedding"), count, self.embedding)?,
-        })
-    }
-}
-
-fn configure(builder: SessionBuilder, options: &SessionOptions) -> Result<SessionBuilder, ort::Error<SessionBuilder>> {
-    builder
-        .with_optimization_level(GraphOptimizationLevel::All)?
-        .with_intra_threads(options.intra_threads.max(1))?
-        .with_inter_threads(1)?
-        // A spinning thread takes the processor from the decoders.
-        .with_intra_op_spinning(false)?
-        // Batches vary in size, and a pattern is kept for every size.
-        .with_memory_pattern(false)
-}
-
-fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder, InferError> {
-    let cuda = |number: u16| CUDA::default().with_device_id(i32::from(number)).build().error_on_failure();
-    let providers: Vec<ExecutionProviderDispatch> = match device {
-        Device::Cpu => return Ok(builder),
-        Device::Cuda(number) => vec![cuda(number)],
-        // What TensorRT does not take runs on the same GPU.
-        Device::TensorRt(number) => {
-            vec![TensorRT::default().with_device_id(i32::from(number)).build().error_on_failure(), cuda(number)]
+        match &mut self.engine {
+            Engine::OnnxRuntime(engine) => engine.run(pixels, count),
+            #[cfg(feature = "tract")]
+            Engine::Tract(engine) => engine.run(pixels, count),
         }
-        #[cfg(feature = "tract")]
-        Device::Tract => return Ok(builder),
-    };
-    let failed = |reason: String| InferError::Device { device: device.to_string(), reason };
-    // With the fallback disabled the runtime refuses a model rather than run parts of it on the processor.
-    let builder = builder.with_disable_cpu_fallback().map_err(|error| failed(error.to_string()))?;
-    builder.with_execution_providers(providers).map_err(|error| failed(error.to_string()))
-}
-
-fn values<T: PrimitiveTensorElementType + Clone>(
-    value: Option<&DynValue>,
-    expected: usize,
-) -> Result<Vec<T>, InferError> {
-    let value = value.ok_or_else(|| InferError::Run("an output is missing".into()))?;
-    let (_, data) = value.try_extract_tensor::<T>().map_err(|error| InferError::Run(error.to_string()))?;
-    if data.len() != expected {
-        return Err(InferError::Run(format!("an output has {} values instead of {expected}", data.len())));
     }
-    Ok(data.to_vec())
 }
 
-fn matrix(value: Option<&DynValue>, rows: usize, columns: usize) -> Result<Array2<f32>, InferError> {
-    let data = values::<f32>(value, rows * columns)?;
-    Array2::from_shape_vec((rows, columns), data).map_err(|error| InferError::Run(error.to_string()))
+/// Rows of an output that a model gave as one flat list.
+pub(crate) fn matrix(data: &[f32], rows: usize, columns: usize) -> Result<Array2<f32>, InferError> {
+    Array2::from_shape_vec((rows, columns), data.to_vec())
+        .map_err(|_| InferError::Run(format!("an output has {} values instead of {}", data.len(), rows * columns)))
 }

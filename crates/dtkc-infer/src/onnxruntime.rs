@@ -1,0 +1,90 @@
+//! A model in ONNX Runtime.
+
+use ort::ep::{CUDA, ExecutionProviderDispatch, TensorRT};
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use ort::value::{DynValue, PrimitiveTensorElementType, TensorRef};
+
+use crate::session::{ModelSize, matrix};
+use crate::{Assignments, Device, InferError, ModelFile, Runtime, SessionOptions};
+
+pub(crate) struct OnnxRuntime {
+    session: ort::session::Session,
+    size: ModelSize,
+}
+
+impl OnnxRuntime {
+    pub fn load(
+        runtime: &Runtime,
+        model: &ModelFile,
+        size: ModelSize,
+        options: &SessionOptions,
+    ) -> Result<Self, InferError> {
+        let load = |reason: String| InferError::Load { name: model.name().into(), reason };
+        let Some(environment) = runtime.environment() else {
+            return Err(load("the runtime is for another device".into()));
+        };
+        let builder = ort::session::Session::builder(environment).map_err(|error| load(one_line(&error)))?;
+        let builder = configure(builder, options).map_err(|error| load(one_line(&error)))?;
+        let mut builder = add_device(builder, options.device)?;
+        let session = builder.commit_from_memory(model.bytes()).map_err(|error| match options.device {
+            Device::Cpu => load(one_line(&error)),
+            device => InferError::Device { device: device.to_string(), reason: one_line(&error) },
+        })?;
+        Ok(Self { session, size })
+    }
+
+    pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
+        let failed = |error: ort::Error| InferError::Run(one_line(&error));
+        let [height, width, channels] = self.size.image;
+        let image = TensorRef::from_array_view(([count, height, width, channels], pixels)).map_err(failed)?;
+        let outputs = self.session.run(ort::inputs!["image" => image]).map_err(failed)?;
+        let clusters = values::<i64>(outputs.get("cluster"))?.to_vec();
+        if clusters.len() != count {
+            return Err(InferError::Run(format!("{} clusters came back for {count} images", clusters.len())));
+        }
+        Ok(Assignments {
+            clusters,
+            probabilities: matrix(values(outputs.get("probabilities"))?, count, self.size.clusters)?,
+            embedding: matrix(values(outputs.get("embedding"))?, count, self.size.embedding)?,
+        })
+    }
+}
+
+fn configure(builder: SessionBuilder, options: &SessionOptions) -> Result<SessionBuilder, ort::Error<SessionBuilder>> {
+    builder
+        // Below this level batches of one and of many, or one thread and two, can differ in the last bits.
+        .with_optimization_level(GraphOptimizationLevel::All)?
+        .with_intra_threads(options.intra_threads.max(1))?
+        .with_inter_threads(1)?
+        // A spinning thread takes the processor from the decoders.
+        .with_intra_op_spinning(false)?
+        // Batches vary in size, and a pattern is kept for every size.
+        .with_memory_pattern(false)
+}
+
+fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder, InferError> {
+    let cuda = |number: u16| CUDA::default().with_device_id(i32::from(number)).build().error_on_failure();
+    let providers: Vec<ExecutionProviderDispatch> = match device {
+        Device::Cuda(number) => vec![cuda(number)],
+        // What TensorRT does not take runs on the same GPU.
+        Device::TensorRt(number) => {
+            vec![TensorRT::default().with_device_id(i32::from(number)).build().error_on_failure(), cuda(number)]
+        }
+        _ => return Ok(builder),
+    };
+    let failed =
+        |error: &dyn std::error::Error| InferError::Device { device: device.to_string(), reason: one_line(error) };
+    // With the fallback disabled the runtime refuses a model rather than run parts of it on the processor.
+    let builder = builder.with_disable_cpu_fallback().map_err(|error| failed(&error))?;
+    builder.with_execution_providers(providers).map_err(|error| failed(&error))
+}
+
+fn values<T: PrimitiveTensorElementType>(value: Option<&DynValue>) -> Result<&[T], InferError> {
+    let value = value.ok_or_else(|| InferError::Run("an output is missing".into()))?;
+    Ok(value.try_extract_tensor::<T>().map_err(|error| InferError::Run(one_line(&error)))?.1)
+}
+
+/// The runtime's messages can run over many lines of source positions; an error of ours is one sentence.
+fn one_line(error: &dyn std::error::Error) -> String {
+    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,108 @@
+//! ONNX Runtime against the plain evaluation of the same network, and against itself in other batches.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{model, session};
+use dtkc_infer::{Assignments, Session};
+use dtkc_onnx::testing::{Expected, Sample, forward};
+
+/// Networks of different sizes: the paper's, colour, padded, and wide layers that matrix products split in parts.
+fn samples() -> [Sample; 4] {
+    [
+        Sample::small(),
+        Sample::mnist(),
+        Sample { height: 20, width: 21, padding: 2, filters: 12, ..Sample::small() },
+        Sample { height: 40, width: 40, filters: 16, hidden: 130, clusters: 100, ..Sample::small() },
+    ]
+}
+
+fn in_batches(session: &mut Session, pixels: &[u8], count: usize, batch: usize) -> Vec<Assignments> {
+    let each = pixels.len() / count;
+    pixels.chunks(batch * each).map(|part| session.run(part, part.len() / each).unwrap()).collect()
+}
+
+fn bits(parts: &[Assignments]) -> (Vec<i64>, Vec<u32>, Vec<u32>) {
+    let clusters = parts.iter().flat_map(|part| part.clusters.iter().copied()).collect();
+    let probabilities = parts.iter().flat_map(|part| part.probabilities.iter().map(|v| v.to_bits())).collect();
+    let embedding = parts.iter().flat_map(|part| part.embedding.iter().map(|v| v.to_bits())).collect();
+    (clusters, probabilities, embedding)
+}
+
+#[test]
+fn the_runtime_agrees_with_the_definition() {
+    for sample in [Sample::small(), Sample { filters: 8, hidden: 20, ..Sample::mnist() }] {
+        let network = sample.network();
+        let mut session = session(&model(&sample), 1);
+        let pixels = sample.images(256);
+        let each = pixels.len() / 256;
+        let expected: Vec<Expected> = pixels.chunks(each).map(|image| forward(&network, image)).collect();
+        for batch in [1, 2, 17, 256] {
+            let answers = session.run(&pixels[..batch * each], batch).unwrap();
+            assert_eq!(answers.probabilities.dim(), (batch, sample.clusters));
+            assert_eq!(answers.embedding.dim(), (batch, sample.hidden));
+            let (mut probability, mut embedding) = (0.0f64, 0.0f64);
+            for (image, expected) in expected[..batch].iter().enumerate() {
+                let row = answers.probabilities.row(image);
+                let differences = row.iter().zip(&expected.probabilities).map(|(a, b)| (f64::from(*a) - b).abs());
+                probability = differences.fold(probability, f64::max);
+                let differences = answers
+                    .embedding
+                    .row(image)
+                    .iter()
+                    .zip(&expected.embedding)
+                    .map(|(a, b)| (f64::from(*a) - b).abs())
+                    .fold(0.0, f64::max);
+                embedding = embedding.max(differences);
+                let mut sorted = expected.probabilities.clone();
+                sorted.sort_by(f64::total_cmp);
+                if sorted[sorted.len() - 1] - sorted[sorted.len() - 2] > 1e-4 {
+                    assert_eq!(answers.clusters[image] as usize, expected.cluster());
+                }
+            }
+            println!("batch {batch}: probabilities differ by up to {probability:.1e}, embedding by {embedding:.1e}");
+            assert!(probability < 1e-5, "{probability}");
+            assert!(embedding < 1e-4, "{embedding}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_does_not_depend_on_the_batch_or_the_threads() {
+    for sample in samples() {
+        let model = model(&sample);
+        let count = 67;
+        let pixels = sample.images(count);
+        let alone = bits(&in_batches(&mut session(&model, 1), &pixels, count, 1));
+        for threads in [1, 2, 3] {
+            let mut session = session(&model, threads);
+            for batch in [1, 2, 3, 8, 17, 64, 67] {
+                let together = bits(&in_batches(&mut session, &pixels, count, batch));
+                assert_eq!(together.0, alone.0, "clusters: {sample:?}, {threads} threads, batches of {batch}");
+                assert!(together == alone, "low bits: {sample:?}, {threads} threads, batches of {batch}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_constant_image_is_zeros_and_not_nan() {
+    let sample = Sample::small();
+    let each = sample.height * sample.width * sample.channels;
+    let pixels = [vec![0; each], vec![255; each], vec![7; each]].concat();
+    let answers = session(&model(&sample), 1).run(&pixels, 3).unwrap();
+    assert!(answers.probabilities.iter().all(|p| p.is_finite()));
+    assert_eq!(answers.probabilities.row(0), answers.probabilities.row(1));
+    assert_eq!(answers.probabilities.row(0), answers.probabilities.row(2));
+}
+
+#[test]
+fn wrong_lengths_are_refused_and_nothing_is_fine() {
+    let sample = Sample::small();
+    let mut session = session(&model(&sample), 1);
+    let error = session.run(&[0; 100], 1).unwrap_err().to_string();
+    assert!(error.contains("1782 bytes"), "{error}");
+    assert!(session.run(&[], usize::MAX).is_err());
+    assert!(session.run(&[], 0).unwrap().is_empty());
+}
