@@ -80,7 +80,7 @@ impl Convolution {
     }
 
     /// Gradients of the weights and the bias and, on request, of the input.
-    pub(crate) fn backward(&self, upstream: Upstream<'_>, mut dx: Option<&mut [f32]>) -> Gradients {
+    pub(crate) fn backward(&self, upstream: &Upstream<'_>, mut dx: Option<&mut [f32]>) -> Gradients {
         let (input, output) = (self.geometry.input_len(), self.geometry.output_len());
         let part = part_len(upstream.x.len() / input);
         let parts = upstream.x.len().div_ceil(part * input);

@@ -4,6 +4,7 @@
 //! hand-written forward and backward pass; on every other device the same function runs burn's own
 //! operations, so a network is written once and has no `if cpu`.
 
+mod buffer;
 mod convolution;
 mod cpu;
 mod extension;

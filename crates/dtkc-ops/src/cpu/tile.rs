@@ -32,6 +32,31 @@ pub(crate) fn dot<const FMA: bool, const P: usize, const L: usize>(
     tile
 }
 
+/// The same with a right operand that is not packed: its rows start `b_stride` apart.
+#[inline(always)]
+pub(crate) fn dot_strided<const FMA: bool, const P: usize, const L: usize>(
+    (a, a_stride): (&[f32], usize),
+    (b, b_stride): (&[f32], usize),
+    depth: usize,
+    init: Tile<P, L>,
+) -> Tile<P, L> {
+    let mut rows: [&[f32]; P] = [&[]; P];
+    for (p, row) in rows.iter_mut().enumerate() {
+        *row = &a[p * a_stride..][..depth];
+    }
+    let mut tile = init;
+    for k in 0..depth {
+        let b = super::chunk::<L>(&b[k * b_stride..]);
+        for p in 0..P {
+            let value = rows[p][k];
+            for l in 0..L {
+                tile[p][l] = fma::<FMA>(value, b[l], tile[p][l]);
+            }
+        }
+    }
+    tile
+}
+
 /// `init[p][l] + sum_j a[j * a_stride + p] * b[j * b_stride + l]` over `count` rows: columns of `a` times columns of `b`.
 #[inline(always)]
 pub(crate) fn outer<const FMA: bool, const P: usize, const L: usize>(

@@ -11,7 +11,7 @@ use burn::backend::{
     tensor::FloatTensor,
 };
 
-use super::tensor::{dims, tensor, values};
+use super::tensor::{dims, result, tensor, values};
 use crate::{
     Padding,
     convolution::{Convolution, Upstream},
@@ -46,12 +46,10 @@ pub(super) fn forward(
     padding: Padding,
     relu: bool,
 ) -> FlexTensor {
-    let n = dims::<4>(x)[0];
     let geometry = geometry(dims(x), dims(weight), padding);
-    let mut y = vec![0.0; n * geometry.output_len()];
+    let shape = [dims::<4>(x)[0], geometry.out_height, geometry.out_width, geometry.channels_out];
     let convolution = Convolution::new(Isa::detect(), geometry);
-    convolution.forward(&values(x), &values(weight), &values(bias), relu, &mut y);
-    tensor(y, [n, geometry.out_height, geometry.out_width, geometry.channels_out])
+    result(shape, |y| convolution.forward(&values(x), &values(weight), &values(bias), relu, y))
 }
 
 /// The step that the autodiff graph keeps.
@@ -76,13 +74,15 @@ impl Backward<Flex, 3> for ConvBackward {
         let dy = grads.consume::<Flex>(&ops.node);
         let Saved { x, weight, y } = ops.state;
         let geometry = geometry(dims(&x), dims(&weight), self.padding);
-        let mut dx = x_node.as_ref().map(|_| vec![0.0; dims::<4>(&x).iter().product()]);
+        let convolution = Convolution::new(Isa::detect(), geometry);
         let y = y.as_ref().map(values);
         let upstream = Upstream { x: &values(&x), weight: &values(&weight), y: y.as_deref(), dy: &values(&dy) };
-        let gradients = Convolution::new(Isa::detect(), geometry).backward(upstream, dx.as_deref_mut());
-        if let (Some(node), Some(dx)) = (x_node, dx) {
-            grads.register::<Flex>(node.id, tensor(dx, dims::<4>(&x)));
+        let mut gradients = None;
+        if let Some(node) = x_node {
+            let dx = result(dims::<4>(&x), |dx| gradients = Some(convolution.backward(&upstream, Some(dx))));
+            grads.register::<Flex>(node.id, dx);
         }
+        let gradients = gradients.unwrap_or_else(|| convolution.backward(&upstream, None));
         if let Some(node) = weight_node {
             grads.register::<Flex>(node.id, tensor(gradients.weight, dims::<4>(&weight)));
         }

@@ -12,7 +12,7 @@ use burn::backend::{
     tensor::FloatTensor,
 };
 
-use super::tensor::{dims, tensor, values};
+use super::tensor::{dims, result, tensor, values};
 use crate::{
     cpu::{isa::Isa, pool::Pooling},
     pooling::{self, Line, Statistics, inverse_deviation},
@@ -28,10 +28,8 @@ fn sizes(x: &FlexTensor, pool: usize) -> Pooling {
 }
 
 fn pooled(x: &FlexTensor, sizes: Pooling, line: &Line) -> FlexTensor {
-    let n = dims::<4>(x)[0];
-    let mut y = vec![0.0; n * sizes.output_len()];
-    pooling::forward(Isa::detect(), sizes, line, &values(x), &mut y);
-    tensor(y, [n, sizes.height / sizes.pool, sizes.width / sizes.pool, sizes.channels])
+    let shape = [dims::<4>(x)[0], sizes.height / sizes.pool, sizes.width / sizes.pool, sizes.channels];
+    result(shape, |y| pooling::forward(Isa::detect(), sizes, line, &values(x), y))
 }
 
 /// Batch normalisation, ReLU and pooling, and what their backward pass needs.
@@ -102,9 +100,10 @@ impl Backward<Flex, 3> for BatchNormBackward {
                 slope.scale.push(factor as f32);
                 slope.shift.push((-scale * totals.plain[c] / count - factor * f64::from(statistics.mean[c])) as f32);
             }
-            let mut dx = vec![0.0; x_values.len()];
-            pooling::input_gradient(isa, sizes, (&line, &slope), (&x_values, &dy), &mut dx);
-            grads.register::<Flex>(node.id, tensor(dx, dims::<4>(&x)));
+            let dx = result(dims::<4>(&x), |dx| {
+                pooling::input_gradient(isa, sizes, (&line, &slope), (&x_values, &dy), dx);
+            });
+            grads.register::<Flex>(node.id, dx);
         }
         register(grads, gamma_node.map(|node| node.id), &dgamma);
         register(grads, beta_node.map(|node| node.id), &totals.plain);
@@ -128,9 +127,10 @@ impl Backward<Flex, 3> for ScaleBackward {
         let [x_node, scale_node, shift_node] = ops.parents;
         if let Some(node) = x_node {
             let flat = Line { scale: zeros.clone(), shift: zeros.clone() };
-            let mut dx = vec![0.0; x_values.len()];
-            pooling::input_gradient(isa, sizes, (&line, &flat), (&x_values, &dy), &mut dx);
-            grads.register::<Flex>(node.id, tensor(dx, dims::<4>(&x)));
+            let dx = result(dims::<4>(&x), |dx| {
+                pooling::input_gradient(isa, sizes, (&line, &flat), (&x_values, &dy), dx);
+            });
+            grads.register::<Flex>(node.id, dx);
         }
         if scale_node.is_some() || shift_node.is_some() {
             let totals = pooling::totals(isa, sizes, &line, &zeros, &x_values, &dy);

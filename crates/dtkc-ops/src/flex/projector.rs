@@ -13,7 +13,7 @@ use burn::backend::{
     tensor::FloatTensor,
 };
 
-use super::tensor::{dims, tensor, values};
+use super::tensor::{dims, result, tensor, values};
 use crate::{cpu::isa::Isa, projectors::Projectors};
 
 fn project(x: &FlexTensor) -> (Projectors, FlexTensor) {
@@ -40,9 +40,8 @@ impl Backward<Flex, 1> for DistancesBackward {
         let upstream = grads.consume::<Flex>(&ops.node);
         let [node] = ops.parents;
         if let Some(node) = node {
-            let mut dx = vec![0.0; self.shape.iter().product()];
-            ops.state.gradient(&values(&upstream), &mut dx);
-            grads.register::<Flex>(node.id, tensor(dx, self.shape));
+            let dx = result(self.shape, |dx| ops.state.gradient(&values(&upstream), dx));
+            grads.register::<Flex>(node.id, dx);
         }
     }
 }

@@ -41,7 +41,10 @@ pub(super) fn overlaps(isa: Isa, sizes: Sizes, v: &[f32]) -> Vec<f32> {
                     build_all(isa, sizes, *block, v, true, matrix);
                     for (panel, sums) in sums.chunks_exact_mut(n * lanes).enumerate() {
                         let (first, count) = (panel * lanes, n.min((panel + 1) * lanes));
-                        gram(isa, Gram { matrix, stride: width, first, count, sums, scratch: &mut *scratch });
+                        gram(
+                            isa,
+                            Gram { matrix, stride: width, first, count, sums, add: true, scratch: &mut *scratch },
+                        );
                     }
                 });
             }

@@ -4,6 +4,7 @@ mod dense;
 mod stacked;
 
 use crate::{
+    buffer::Buffer,
     cpu::{
         isa::Isa,
         projector::{Factor, Finish, factor, finish},
@@ -61,11 +62,11 @@ pub(crate) struct Projectors {
     isa: Isa,
     sizes: Sizes,
     /// `[n][rows][stride]`.
-    v: Vec<f32>,
+    v: Buffer,
     /// Cholesky factors `[n][rows][rows]`.
     l: Vec<f64>,
     /// Inner products of all rows, where the overlaps come from them.
-    products: Option<Vec<f32>>,
+    products: Option<Buffer>,
     distances: Vec<f32>,
 }
 
@@ -73,11 +74,12 @@ impl Projectors {
     /// Factors every matrix of `x` and computes all distances.
     pub(crate) fn new(isa: Isa, shape: [usize; 3], x: &[f32]) -> Projectors {
         let sizes = Sizes::new(isa, shape);
-        let (mut v, mut l) = (vec![0.0; sizes.n * sizes.padded_len()], vec![0.0; sizes.n * sizes.rows * sizes.rows]);
+        let mut v = Buffer::take(sizes.n * sizes.padded_len());
+        let mut l = vec![0.0; sizes.n * sizes.rows * sizes.rows];
         let part = part_len(sizes.n);
         let jobs = x.chunks(part * sizes.len()).zip(v.chunks_mut(part * sizes.padded_len()));
         for_each(jobs.zip(l.chunks_mut(part * sizes.rows * sizes.rows)), |((x, v), l)| {
-            scratch::with_double(sizes.len(), |scratch| {
+            scratch::with_double(sizes.len() + sizes.rows, |scratch| {
                 let matrices = x.chunks_exact(sizes.len()).zip(v.chunks_exact_mut(sizes.padded_len()));
                 for ((x, v), l) in matrices.zip(l.chunks_exact_mut(sizes.rows * sizes.rows)) {
                     let (transposed, columns, stride) = (sizes.transposed, sizes.columns, sizes.stride);
@@ -115,26 +117,32 @@ impl Projectors {
     }
 
     /// The part of the gradient that concerns one matrix alone.
-    fn finish(&self, sums: &[f32], own: &[f64], dx: &mut [f32]) {
+    fn finish(&self, sums: &mut [f32], own: &[f64], dx: &mut [f32]) {
         let sizes = self.sizes;
         let (length, padded, square) = (sizes.len(), sizes.padded_len(), sizes.rows * sizes.rows);
         let part = part_len(sizes.n);
-        for_each(dx.chunks_mut(part * length).enumerate(), |(index, dx)| {
-            scratch::with_double(2 * length + 2 * square, |scratch| {
-                for (a, dx) in (index * part..).zip(dx.chunks_exact_mut(length)) {
-                    let job = Finish {
-                        l: &self.l[a * square..][..square],
-                        v: &self.v[a * padded..][..padded],
-                        upstream: &sums[a * padded..][..padded],
-                        own: own[a],
-                        stride: sizes.stride,
-                        columns: sizes.columns,
-                        dx,
-                        transposed: sizes.transposed,
-                        scratch: &mut *scratch,
-                    };
-                    finish(self.isa, job);
-                }
+        let single_len = (sizes.stride + 3 * sizes.rows) * self.isa.padded(sizes.rows);
+        let jobs = dx.chunks_mut(part * length).zip(sums.chunks_mut(part * padded)).enumerate();
+        for_each(jobs, |(index, (dx, sums))| {
+            scratch::with(single_len, |single| {
+                scratch::with_double(length + square, |double| {
+                    let matrices = dx.chunks_exact_mut(length).zip(sums.chunks_exact_mut(padded));
+                    for (a, (dx, upstream)) in (index * part..).zip(matrices) {
+                        let job = Finish {
+                            l: &self.l[a * square..][..square],
+                            v: &self.v[a * padded..][..padded],
+                            upstream,
+                            own: own[a],
+                            stride: sizes.stride,
+                            columns: sizes.columns,
+                            dx,
+                            transposed: sizes.transposed,
+                            double: &mut *double,
+                            single: &mut *single,
+                        };
+                        finish(self.isa, job);
+                    }
+                });
             });
         });
     }

@@ -5,6 +5,7 @@
 
 use super::Sizes;
 use crate::{
+    buffer::Buffer,
     cpu::{
         isa::Isa,
         projector::{Gram, Product, gram, pack, product},
@@ -20,10 +21,10 @@ fn held(sizes: Sizes, panel: usize, lanes: usize) -> usize {
 }
 
 /// All `tr(P_a P_b)` as `[n][n]`, and the panels.
-pub(super) fn overlaps(isa: Isa, sizes: Sizes, v: &[f32]) -> (Vec<f32>, Vec<f32>) {
+pub(super) fn overlaps(isa: Isa, sizes: Sizes, v: &[f32]) -> (Vec<f32>, Buffer) {
     let (n, lanes, stacked) = (sizes.n, isa.lanes(), sizes.n * sizes.rows);
     let panels = stacked.div_ceil(lanes);
-    let mut products = vec![0.0; panels * stacked * lanes];
+    let mut products = Buffer::take(panels * stacked * lanes);
     let mut squares = vec![0.0; panels * n * lanes];
     let jobs = products.chunks_exact_mut(stacked * lanes).zip(squares.chunks_exact_mut(n * lanes)).enumerate();
     // The last panels hold most rows: starting with them keeps the threads busy to the end.
@@ -31,8 +32,8 @@ pub(super) fn overlaps(isa: Isa, sizes: Sizes, v: &[f32]) -> (Vec<f32>, Vec<f32>
         let count = held(sizes, panel, lanes);
         let sums = &mut products[..count * lanes];
         scratch::with(sizes.stride * lanes, |scratch| {
-            let job = Gram { matrix: v, stride: sizes.stride, first: panel * lanes, count, sums: &mut *sums, scratch };
-            gram(isa, job);
+            let (stride, first) = (sizes.stride, panel * lanes);
+            gram(isa, Gram { matrix: v, stride, first, count, sums: &mut *sums, add: false, scratch });
         });
         for (squares, rows) in squares.chunks_exact_mut(lanes).zip(sums.chunks_exact(sizes.rows * lanes)) {
             for row in rows.chunks_exact(lanes) {

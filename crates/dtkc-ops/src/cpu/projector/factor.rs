@@ -1,15 +1,18 @@
-//! One matrix: Cholesky factor of its Gram matrix, orthonormal rows, and the gradient back through both. In f64,
-//! because rank-deficient matrices are normal and the work is small.
+//! One matrix: Cholesky factor of its Gram matrix, orthonormal rows, and the gradient back through both.
+//!
+//! Factors and triangular solves are in f64, because rank-deficient matrices are normal; what is only multiplied is
+//! in f32.
 
-use crate::cpu::isa::per_isa;
+use super::double::{gram, substitute};
+use crate::cpu::{
+    isa::per_isa,
+    tile::{blocks, dot_strided, load, store, with_rows},
+};
 
 /// Ridge relative to the mean of the Gram matrix's diagonal.
 pub(crate) const RIDGE: f64 = 1e-5;
 /// Ridge of an all-zero matrix.
 pub(crate) const RIDGE_FLOOR: f64 = 1e-6;
-
-/// Lanes of an inner product.
-const LANES: usize = 16;
 
 /// One matrix to factor.
 pub(crate) struct Factor<'a> {
@@ -22,7 +25,7 @@ pub(crate) struct Factor<'a> {
     /// `V = L^-1 X`, `rows x stride`, zero beyond the columns.
     pub(crate) v: &'a mut [f32],
     pub(crate) stride: usize,
-    /// `rows x columns` values of any content.
+    /// `rows x (columns + 1)` values of any content.
     pub(crate) scratch: &'a mut [f64],
 }
 
@@ -30,8 +33,8 @@ pub(crate) struct Factor<'a> {
 pub(crate) struct Finish<'a> {
     pub(crate) l: &'a [f64],
     pub(crate) v: &'a [f32],
-    /// `V sum_b C_ab P_b` over the others, `rows x stride`.
-    pub(crate) upstream: &'a [f32],
+    /// `V sum_b C_ab P_b` over the others, `rows x stride`; overwritten.
+    pub(crate) upstream: &'a mut [f32],
     /// `C_aa`.
     pub(crate) own: f64,
     pub(crate) stride: usize,
@@ -39,8 +42,10 @@ pub(crate) struct Finish<'a> {
     /// The gradient in the layout of the input.
     pub(crate) dx: &'a mut [f32],
     pub(crate) transposed: bool,
-    /// `2 rows x columns + 2 rows x rows` values of any content.
-    pub(crate) scratch: &'a mut [f64],
+    /// `rows x columns + rows x rows` values of any content.
+    pub(crate) double: &'a mut [f64],
+    /// `(stride + 3 rows) x padded rows` values of any content.
+    pub(crate) single: &'a mut [f32],
 }
 
 per_isa! {
@@ -57,21 +62,15 @@ per_isa! {
 fn factor_body<const FMA: bool, const P: usize, const L: usize, const W: usize>(job: Factor<'_>) {
     let columns = job.columns;
     let rows = job.x.len() / columns;
-    let x = &mut job.scratch[..rows * columns];
+    let (x, column) = job.scratch.split_at_mut(rows * columns);
     read(job.x, job.transposed, columns, x);
-    for i in 0..rows {
-        for j in 0..=i {
-            job.l[i * rows + j] = dot::<FMA>(&x[i * columns..][..columns], &x[j * columns..][..columns]);
-        }
-    }
-    cholesky(job.l, rows);
+    gram::<FMA>(x, columns, job.l);
+    cholesky::<FMA>(job.l, rows, column);
     // Forward substitution, row by row.
     for i in 0..rows {
         let (done, rest) = x.split_at_mut(i * columns);
         let row = &mut rest[..columns];
-        for (j, done) in done.chunks_exact(columns).enumerate() {
-            add_scaled::<FMA>(row, -job.l[i * rows + j], done);
-        }
+        substitute::<FMA>(row, &job.l[i * rows..][..i], done);
         let scale = 1.0 / job.l[i * rows + i];
         let v = &mut job.v[i * job.stride..][..job.stride];
         for (v, value) in v.iter_mut().zip(row) {
@@ -82,24 +81,28 @@ fn factor_body<const FMA: bool, const P: usize, const L: usize, const W: usize>(
     }
 }
 
-/// Adds the ridge and factors in place: `G + e I = L L^T` in the lower triangle.
+/// Adds the ridge and factors in place: `G + e I = L L^T`, the upper triangle zero.
+///
+/// Column by column; `column` is scratch for one of them, so that the updates run along contiguous rows.
 #[inline(always)]
-fn cholesky(l: &mut [f64], rows: usize) {
-    let trace: f64 = (0..rows).map(|i| l[i * rows + i]).sum();
+fn cholesky<const FMA: bool>(l: &mut [f64], rows: usize, column: &mut [f64]) {
+    let mut trace = 0.0;
+    for i in 0..rows {
+        trace += l[i * rows + i];
+    }
     let ridge = RIDGE * trace / rows as f64 + RIDGE_FLOOR;
     for j in 0..rows {
-        for i in j..rows {
-            let mut sum = l[i * rows + j];
-            for k in 0..j {
-                sum -= l[i * rows + k] * l[j * rows + k];
-            }
-            if i == j {
-                // In exact arithmetic no pivot is below the ridge; rounding may put it there.
-                l[j * rows + j] = (sum + ridge).max(ridge).sqrt();
-            } else {
-                l[i * rows + j] = sum / l[j * rows + j];
-                l[j * rows + i] = 0.0;
-            }
+        // In exact arithmetic no pivot is below the ridge; rounding may put it there.
+        let root = (l[j * rows + j] + ridge).max(ridge).sqrt();
+        let scale = 1.0 / root;
+        l[j * rows + j] = root;
+        l[j * rows + j + 1..(j + 1) * rows].fill(0.0);
+        for i in j + 1..rows {
+            column[i] = l[i * rows + j] * scale;
+            l[i * rows + j] = column[i];
+        }
+        for i in j + 1..rows {
+            substitute::<FMA>(&mut l[i * rows + j + 1..][..i - j], &[column[i]], &column[j + 1..=i]);
         }
     }
 }
@@ -108,43 +111,41 @@ fn cholesky(l: &mut [f64], rows: usize) {
 fn finish_body<const FMA: bool, const P: usize, const L: usize, const W: usize>(job: Finish<'_>) {
     let (columns, stride) = (job.columns, job.stride);
     let rows = job.v.len() / stride;
-    let (v, rest) = job.scratch.split_at_mut(rows * columns);
-    let (u, rest) = rest.split_at_mut(rows * columns);
-    let (own, rest) = rest.split_at_mut(rows * rows);
-    let factors = &mut rest[..rows * rows];
-    for i in 0..rows {
-        widen(&job.v[i * stride..], &mut v[i * columns..][..columns]);
-        widen(&job.upstream[i * stride..], &mut u[i * columns..][..columns]);
+    let padded = rows.next_multiple_of(L);
+    let (transposed, rest) = job.single.split_at_mut(stride * padded);
+    let (own, rest) = rest.split_at_mut(rows * padded);
+    let (factors, rest) = rest.split_at_mut(rows * padded);
+    let squares = &mut rest[..rows * padded];
+    for (j, column) in transposed.chunks_exact_mut(padded).enumerate() {
+        for (i, value) in column.iter_mut().enumerate() {
+            *value = if i < rows { job.v[i * stride + j] } else { 0.0 };
+        }
     }
     // (U + C_aa V P) (I - P) = U + (C_aa (N - N N) - U V^T) V with N = V V^T.
-    for i in 0..rows {
-        for j in 0..=i {
-            let value = dot::<FMA>(&v[i * columns..][..columns], &v[j * columns..][..columns]);
-            own[i * rows + j] = value;
-            own[j * rows + i] = value;
-        }
+    multiply::<FMA, P, L>((job.v, stride), (transposed, padded), stride, false, (own, padded));
+    multiply::<FMA, P, L>((own, padded), (own, padded), rows, false, (squares, padded));
+    multiply::<FMA, P, L>((job.upstream, stride), (transposed, padded), stride, false, (factors, padded));
+    let scale = job.own as f32;
+    for ((factor, own), square) in factors.iter_mut().zip(&*own).zip(&*squares) {
+        *factor = scale * (own - square) - *factor;
     }
-    for i in 0..rows {
-        for j in 0..rows {
-            let square: f64 = (0..rows).map(|k| own[i * rows + k] * own[k * rows + j]).sum();
-            let along = dot::<FMA>(&u[i * columns..][..columns], &v[j * columns..][..columns]);
-            factors[i * rows + j] = job.own * (own[i * rows + j] - square) - along;
-        }
-    }
-    for i in 0..rows {
-        for j in 0..rows {
-            let row = &mut u[i * columns..][..columns];
-            add_scaled::<FMA>(row, factors[i * rows + j], &v[j * columns..][..columns]);
-        }
-    }
+    multiply::<FMA, P, L>((factors, padded), (job.v, stride), rows, true, (job.upstream, stride));
     // Back substitution with L^T, from the last row up.
+    let (u, rest) = job.double.split_at_mut(rows * columns);
+    let upper = &mut rest[..rows * rows];
+    for i in 0..rows {
+        for (value, from) in u[i * columns..][..columns].iter_mut().zip(&job.upstream[i * stride..]) {
+            *value = f64::from(*from);
+        }
+        for k in 0..rows {
+            upper[i * rows + k] = job.l[k * rows + i];
+        }
+    }
     for i in (0..rows).rev() {
         let (head, done) = u.split_at_mut((i + 1) * columns);
         let row = &mut head[i * columns..];
-        for (k, done) in done.chunks_exact(columns).enumerate() {
-            add_scaled::<FMA>(row, -job.l[(i + 1 + k) * rows + i], done);
-        }
-        let scale = 1.0 / job.l[i * rows + i];
+        substitute::<FMA>(row, &upper[i * rows + i + 1..][..rows - i - 1], done);
+        let scale = 1.0 / upper[i * rows + i];
         for value in row {
             *value *= scale;
         }
@@ -152,16 +153,49 @@ fn finish_body<const FMA: bool, const P: usize, const L: usize, const W: usize>(
     write(u, job.transposed, columns, job.dx);
 }
 
+/// `out (+)= a b` for matrices with whole blocks of columns.
+#[inline(always)]
+fn multiply<const FMA: bool, const P: usize, const L: usize>(
+    (a, a_stride): (&[f32], usize),
+    (b, b_stride): (&[f32], usize),
+    depth: usize,
+    add: bool,
+    (out, out_stride): (&mut [f32], usize),
+) {
+    for column in (0..out_stride).step_by(L) {
+        for (i, rows) in blocks(out.len() / out_stride, P) {
+            let a = (&a[i * a_stride..], a_stride);
+            let out = (&mut out[i * out_stride + column..], out_stride);
+            with_rows!(rows, P, multiply_rows::<FMA, _, L>(a, (&b[column..], b_stride), depth, add, out));
+        }
+    }
+}
+
+#[inline(always)]
+fn multiply_rows<const FMA: bool, const R: usize, const L: usize>(
+    a: (&[f32], usize),
+    b: (&[f32], usize),
+    depth: usize,
+    add: bool,
+    (out, out_stride): (&mut [f32], usize),
+) {
+    let init = if add { load(out, out_stride) } else { [[0.0; L]; R] };
+    store(&dot_strided::<FMA, R, L>(a, b, depth, init), out, out_stride);
+}
+
 /// The matrix in f64, transposed where it came so.
 #[inline(always)]
 fn read(x: &[f32], transposed: bool, columns: usize, out: &mut [f64]) {
     if !transposed {
-        return widen(x, out);
+        for (out, value) in out.iter_mut().zip(x) {
+            *out = f64::from(*value);
+        }
+        return;
     }
     let rows = x.len() / columns;
-    for (i, out) in out.chunks_exact_mut(columns).enumerate() {
-        for (out, value) in out.iter_mut().zip(x[i..].iter().step_by(rows)) {
-            *out = f64::from(*value);
+    for (j, column) in x.chunks_exact(rows).enumerate() {
+        for (i, value) in column.iter().enumerate() {
+            out[i * columns + j] = f64::from(*value);
         }
     }
 }
@@ -176,49 +210,9 @@ fn write(values: &[f64], transposed: bool, columns: usize, out: &mut [f32]) {
         return;
     }
     let rows = values.len() / columns;
-    for (j, out) in out.chunks_exact_mut(rows).enumerate() {
-        for (out, value) in out.iter_mut().zip(values[j..].iter().step_by(columns)) {
-            *out = (2.0 * value) as f32;
+    for (j, column) in out.chunks_exact_mut(rows).enumerate() {
+        for (i, value) in column.iter_mut().enumerate() {
+            *value = (2.0 * values[i * columns + j]) as f32;
         }
-    }
-}
-
-#[inline(always)]
-fn widen(from: &[f32], to: &mut [f64]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = f64::from(*from);
-    }
-}
-
-#[inline(always)]
-fn multiply_add<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
-    if FMA { a.mul_add(b, c) } else { a * b + c }
-}
-
-/// Inner product with a fixed order of summation.
-#[inline(always)]
-fn dot<const FMA: bool>(a: &[f64], b: &[f64]) -> f64 {
-    let ((a_lanes, a_rest), (b_lanes, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    let mut sums = [0.0; LANES];
-    for (a, b) in a_lanes.iter().zip(b_lanes) {
-        for l in 0..LANES {
-            sums[l] = multiply_add::<FMA>(a[l], b[l], sums[l]);
-        }
-    }
-    let mut total = 0.0;
-    for sum in sums {
-        total += sum;
-    }
-    for (a, b) in a_rest.iter().zip(b_rest) {
-        total = multiply_add::<FMA>(*a, *b, total);
-    }
-    total
-}
-
-/// `row += factor * other`.
-#[inline(always)]
-fn add_scaled<const FMA: bool>(row: &mut [f64], factor: f64, other: &[f64]) {
-    for (value, other) in row.iter_mut().zip(other) {
-        *value = multiply_add::<FMA>(factor, *other, *value);
     }
 }

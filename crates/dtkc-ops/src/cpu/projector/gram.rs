@@ -14,14 +14,16 @@ pub(crate) struct Gram<'a> {
     pub(crate) first: usize,
     /// How many rows to multiply with them.
     pub(crate) count: usize,
-    /// `count x L` sums, added to.
+    /// `count x L` sums.
     pub(crate) sums: &'a mut [f32],
+    /// Whether to add to what the sums hold, or to overwrite it.
+    pub(crate) add: bool,
     /// `stride x L` values of any content.
     pub(crate) scratch: &'a mut [f32],
 }
 
 per_isa! {
-    /// `sums[i][l] += <row i, row first + l>`.
+    /// `sums[i][l] = <row i, row first + l>`.
     pub(crate) fn gram(job: Gram<'_>) => gram_body;
 }
 
@@ -42,19 +44,21 @@ fn gram_body<const FMA: bool, const P: usize, const L: usize, const W: usize>(jo
     for (column, depth) in blocks(stride, DEPTH) {
         let panel = &panel[column..][..depth];
         for (i, rows) in blocks(job.count, P) {
-            let values = &matrix[i * stride + column..];
-            with_rows!(rows, P, gram_rows::<FMA, _, L>(values, stride, panel, &mut job.sums[i * L..]));
+            let values = (&matrix[i * stride + column..], stride);
+            let add = job.add || column > 0;
+            with_rows!(rows, P, gram_rows::<FMA, _, L>(values, panel, add, &mut job.sums[i * L..]));
         }
     }
 }
 
 #[inline(always)]
 fn gram_rows<const FMA: bool, const R: usize, const L: usize>(
-    values: &[f32],
-    stride: usize,
+    (values, stride): (&[f32], usize),
     panel: &[[f32; L]],
+    add: bool,
     sums: &mut [f32],
 ) {
-    let tile = dot::<FMA, R, L>(values, stride, panel, load(sums, L));
+    let init = if add { load(sums, L) } else { [[0.0; L]; R] };
+    let tile = dot::<FMA, R, L>(values, stride, panel, init);
     store(&tile, sums, L);
 }

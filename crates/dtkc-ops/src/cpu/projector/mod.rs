@@ -1,6 +1,7 @@
 //! Orthogonal projectors on the row spaces of small matrices, their overlaps `tr(P_a P_b)` and gradients.
 
 mod dense;
+mod double;
 mod factor;
 mod gram;
 mod product;
