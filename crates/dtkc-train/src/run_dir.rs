@@ -31,6 +31,7 @@ impl RunDir {
         fs_err::create_dir_all(root)?;
         let lock = lock(root)?;
         let run = Self { root: root.to_owned(), _lock: lock };
+        run.remove_partials()?;
         if run.config().exists() {
             match existing {
                 Existing::Refuse => return Err(TrainError::RunExists { path: root.to_owned() }),
@@ -47,7 +48,9 @@ impl RunDir {
     pub fn open(root: &Path) -> Result<Self, TrainError> {
         require_run(root)?;
         let lock = lock(root)?;
-        Ok(Self { root: root.to_owned(), _lock: lock })
+        let run = Self { root: root.to_owned(), _lock: lock };
+        run.remove_partials()?;
+        Ok(run)
     }
 
     /// The directory itself.
@@ -68,6 +71,11 @@ impl RunDir {
     /// One line per number of clusters that was tried.
     pub fn trials(&self) -> PathBuf {
         self.root.join("clusters.jsonl")
+    }
+
+    /// What a limit on the time allows.
+    pub fn budget(&self) -> PathBuf {
+        self.root.join("budget.json")
     }
 
     /// The figures of all restarts.
@@ -95,9 +103,24 @@ impl RunDir {
         best_path(&self.root, restart)
     }
 
+    /// Removes what a killed process was about to write. Nobody else writes here while the lock is held.
+    fn remove_partials(&self) -> Result<(), TrainError> {
+        for folder in [self.root.clone(), self.checkpoints()].into_iter().filter(|folder| folder.is_dir()) {
+            for entry in fs_err::read_dir(folder)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                if name.starts_with('.') && name.ends_with(".partial") {
+                    fs_err::remove_file(entry.path())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn remove_files(&self) -> Result<(), TrainError> {
         // The configuration goes first: what is left is then no longer taken for a run.
-        for file in [self.config(), self.log(), self.trials(), self.summary(), self.model()] {
+        for file in [self.config(), self.log(), self.trials(), self.budget(), self.summary(), self.model()] {
             if file.exists() {
                 fs_err::remove_file(file)?;
             }
@@ -182,6 +205,18 @@ mod tests {
         assert!(error.contains("another process"), "{error}");
         drop(first);
         RunDir::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::create(folder.path(), Existing::Refuse).unwrap();
+        std::fs::write(run.config(), "x").unwrap();
+        let partial = run.checkpoints().join(".restart-000.last.ckpt.17-0.partial");
+        std::fs::write(&partial, "half").unwrap();
+        drop(run);
+        let run = RunDir::open(folder.path()).unwrap();
+        assert!(!partial.exists() && run.config().exists());
     }
 
     #[test]

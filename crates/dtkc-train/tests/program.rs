@@ -82,7 +82,7 @@ fn the_number_of_clusters_can_be_found() {
     let run = place.path("run");
     let more =
         ["--clusters", "auto", "--k-range", "2..4", "--set", "run.trial_steps=60", "--runs", "1", "--epochs", "1"];
-    fit(&data, &run, &[]).args(more).assert().success();
+    fit(&data, &run, &more).assert().success();
     let trials = std::fs::read_to_string(run.join("clusters.jsonl")).unwrap();
     let tried: Vec<u64> = trials.lines().map(|line| json(line.as_bytes())["clusters"].as_u64().unwrap()).collect();
     assert_eq!(tried, [2, 3, 4]);
@@ -118,13 +118,13 @@ fn mistakes_get_one_sentence() {
         (&["--batch", "1"], 2, &["plan.batch"]),
     ];
     for (flags, code, words) in cases {
-        let (found, text) = failure(fit(&data, &run, &[]).args(flags));
+        let (found, text) = failure(&mut fit(&data, &run, flags));
         assert_eq!((found, text.lines().count()), (code, 1), "{flags:?}: {text}");
         assert!(words.iter().all(|word| text.contains(word)), "{flags:?}: {text}");
         assert!(!run.exists(), "{flags:?} left a run directory behind");
     }
     for flags in [["--clusters", "1"], ["--device", "gpu"], ["--preset", "papr"], ["--budget", "soon"]] {
-        assert_eq!(failure(fit(&data, &run, &[]).args(flags)).0, 2, "{flags:?}");
+        assert_eq!(failure(&mut fit(&data, &run, &flags)).0, 2, "{flags:?}");
     }
 }
 

@@ -59,13 +59,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     batch: Option<u32>,
     /// Learning rate.
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     lr: Option<f64>,
     /// Weight of the companion objectives.
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     lambda: Option<f64>,
     /// Kernel bandwidth as a part of the median distance.
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     sigma: Option<f64>,
     /// End a restart after so many epochs without a lower loss; 0 never does.
     #[arg(long, value_name = "N")]

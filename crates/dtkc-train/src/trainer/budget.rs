@@ -36,7 +36,7 @@ impl Budget {
     /// `spent` seconds were used before this process began.
     pub(super) fn open(run: &RunDir, config: &RunConfig, spent: f64) -> Result<Self, TrainError> {
         let seconds = Some(config.run.budget_seconds).filter(|&seconds| seconds > 0.0);
-        let path = run.root().join("budget.json");
+        let path = run.budget();
         let plan = match seconds.is_some() && path.exists() {
             true => Some(serde_json::from_str(&fs_err::read_to_string(&path)?).map_err(|e| {
                 TrainError::ConfigFile { path: path.clone(), reason: format!("{e}; delete it to plan anew") }

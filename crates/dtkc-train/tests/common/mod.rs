@@ -55,10 +55,15 @@ pub fn program() -> Command {
     Command::cargo_bin("dtkc-train").unwrap()
 }
 
-/// Flags of `fit` for a network that trains in milliseconds.
+/// `fit` with a network that trains in milliseconds; flags in `more` replace the usual ones.
 pub fn fit(data: &Path, out: &Path, more: &[&str]) -> Command {
     let mut command = program();
-    command.args(["fit", "--clusters", "3", "--threads", "1", "--batch", "24", "--quiet", "--no-export"]);
+    command.args(["fit", "--quiet", "--no-export"]);
+    for [flag, value] in [["--clusters", "3"], ["--threads", "1"], ["--batch", "24"]] {
+        if !more.contains(&flag) {
+            command.args([flag, value]);
+        }
+    }
     command.args(["--set", "network.hidden=8", "--set", "run.comparison_batches=2"]);
     command.args(["--set", "network.blocks=[{filters=4,kernel=3,convs=1},{filters=4,kernel=3,convs=1}]"]);
     command.arg("--data").arg(data).arg("--out").arg(out).args(more);
