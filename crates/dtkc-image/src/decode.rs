@@ -8,7 +8,7 @@ use image::{ImageDecoder, ImageFormat, ImageReader};
 
 use crate::color::reduce;
 use crate::contain::contain;
-use crate::{Color, ImageError, Limits, Probe};
+use crate::{Color, ImageError, Limits, Probe, jpeg};
 
 /// Decoded pixels, as they lie in the file: the orientation is still to be applied.
 pub struct Decoded {
@@ -24,9 +24,8 @@ pub struct Decoded {
 pub fn decode(bytes: &[u8], limits: &Limits, wanted: Color, buffer: &mut Vec<u8>) -> Result<Decoded, ImageError> {
     let format = format_of(bytes, limits)?;
     contained(format, || {
-        let mut decoder = open(bytes, format, limits)?;
+        let (decoder, orientation) = open(bytes, format, limits)?;
         let (width, height) = decoder.dimensions();
-        let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
         let (kind, total) = (decoder.color_type(), decoder.total_bytes());
         if total > limits.max_alloc() {
             return Err(too_much_memory(format, limits));
@@ -47,10 +46,10 @@ pub fn decode(bytes: &[u8], limits: &Limits, wanted: Color, buffer: &mut Vec<u8>
 pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ImageError> {
     let format = format_of(bytes, limits)?;
     contained(format, || {
-        let mut decoder = open(bytes, format, limits)?;
+        let (decoder, orientation) = open(bytes, format, limits)?;
         let channels = decoder.color_type().channel_count();
         let (mut width, mut height) = decoder.dimensions();
-        if swaps_sides(decoder.orientation().unwrap_or(Orientation::NoTransforms)) {
+        if swaps_sides(orientation) {
             (width, height) = (height, width);
         }
         Ok(Probe { width, height, channels })
@@ -75,20 +74,31 @@ fn contained<T>(format: ImageFormat, body: impl FnOnce() -> Result<T, ImageError
     contain(body).unwrap_or(Err(ImageError::DecoderFailed { format: name(format) }))
 }
 
-/// A decoder that has read the header, with the claimed size checked.
-fn open<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result<impl ImageDecoder + use<'a>, ImageError> {
+/// A decoder that has read the header, with the claimed size checked, and the orientation.
+fn open<'a>(
+    bytes: &'a [u8],
+    format: ImageFormat,
+    limits: &Limits,
+) -> Result<(impl ImageDecoder + use<'a>, Orientation), ImageError> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     // Sides are not limited here but below, where the size is known and can be told.
     let mut decoder_limits = image::Limits::no_limits();
     decoder_limits.max_alloc = Some(limits.max_alloc());
     reader.limits(decoder_limits);
-    let decoder = reader.into_decoder().map_err(|e| explain(e, format, limits))?;
+    let mut decoder = reader.into_decoder().map_err(|e| explain(e, format, limits))?;
     let (width, height) = decoder.dimensions();
     limits.check_size(width, height)?;
-    if cut_off(format, bytes) {
-        return Err(ImageError::Truncated { format: name(format) });
+    let (complete, orientation) = match format {
+        ImageFormat::Jpeg => {
+            let jpeg::Segments { complete, orientation } = jpeg::walk(bytes);
+            (complete, orientation)
+        }
+        _ => (!riff_is_cut(format, bytes), decoder.orientation().unwrap_or(Orientation::NoTransforms)),
+    };
+    match complete {
+        true => Ok((decoder, orientation)),
+        false => Err(ImageError::Truncated { format: name(format) }),
     }
-    Ok(decoder)
 }
 
 fn too_much_memory(format: ImageFormat, limits: &Limits) -> ImageError {
@@ -157,48 +167,12 @@ fn name(format: ImageFormat) -> &'static str {
     }
 }
 
-/// Whether data ends too early, for formats whose decoders do not say so themselves: the JPEG decoder fills
-/// the rest with gray, the WebP decoder calls the data corrupt.
-fn cut_off(format: ImageFormat, bytes: &[u8]) -> bool {
+/// Whether a WebP file is shorter than it says; its decoder would call the data corrupt.
+fn riff_is_cut(format: ImageFormat, bytes: &[u8]) -> bool {
     match (format, bytes) {
-        (ImageFormat::Jpeg, _) => !jpeg_has_an_end(bytes),
         (ImageFormat::WebP, &[_, _, _, _, a, b, c, d, ..]) => {
             bytes.len() as u64 - 8 < u64::from(u32::from_le_bytes([a, b, c, d]))
         }
         _ => false,
-    }
-}
-
-/// Looks for the end marker behind the first scan. Inside a scan the marker cannot occur by chance; a
-/// thumbnail's own end marker lies in a segment before the scan, which is skipped.
-fn jpeg_has_an_end(bytes: &[u8]) -> bool {
-    let mut at = 2;
-    loop {
-        let Some(&[marker, kind, high, low]) = bytes.get(at..at + 4) else { return false };
-        if marker != 0xff {
-            // Not at a segment: a decoder that copes will find its own way, and so do we.
-            return bytes[at..].windows(2).any(|w| w == [0xff, 0xd9]);
-        }
-        match kind {
-            0xff => at += 1,
-            0xda => return bytes[at + 4..].windows(2).any(|w| w == [0xff, 0xd9]),
-            0x01 | 0xd0..=0xd8 => at += 2,
-            _ => at += 2 + usize::from(u16::from_be_bytes([high, low])).max(2),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_of_a_jpeg_is_looked_for_behind_the_scan() {
-        let thumbnail = [0xff, 0xd8, 0xff, 0xe1, 0, 6, 0xff, 0xd9, 0, 0, 0xff, 0xda, 0, 2, 1, 2, 3];
-        assert!(!jpeg_has_an_end(&thumbnail));
-        let whole = [&thumbnail[..], &[0xff, 0xd9]].concat();
-        assert!(jpeg_has_an_end(&whole));
-        assert!(!jpeg_has_an_end(&[0xff, 0xd8]));
-        assert!(!jpeg_has_an_end(&[0xff, 0xd8, 0xff, 0xe1, 0xff, 0xff, 0, 0]));
     }
 }

@@ -10,6 +10,7 @@ mod contain;
 mod decode;
 mod error;
 mod fit;
+mod jpeg;
 mod limits;
 mod prepare;
 mod shape;
