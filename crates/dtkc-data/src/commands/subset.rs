@@ -129,8 +129,11 @@ fn per_class(indices: &[usize], labels: &[i64], most: usize, seed: u64) -> Vec<u
     chosen
 }
 
+/// Labels of the items, and the names of classes.
+type Labels = (Option<Vec<i64>>, Option<Vec<String>>);
+
 /// New labels and names: named classes that are gone leave no gap; labels without names stay.
-fn renumber(dataset: &Dataset, indices: &[usize]) -> anyhow::Result<(Option<Vec<i64>>, Option<Vec<String>>)> {
+fn renumber(dataset: &Dataset, indices: &[usize]) -> anyhow::Result<Labels> {
     let Some(all) = dataset.labels()? else { return Ok((None, None)) };
     let labels: Vec<i64> = indices.iter().map(|&i| all[i]).collect();
     let Some(names) = dataset.label_names()? else { return Ok((Some(labels), None)) };
