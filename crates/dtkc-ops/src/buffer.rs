@@ -6,11 +6,30 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Buffers that nobody uses at the moment.
-static FREE: Mutex<Vec<Vec<f32>>> = Mutex::new(Vec::new());
-
 /// Buffers that are kept at most; a training step has a handful of sizes in use.
 const KEPT: usize = 16;
+
+/// Buffers that nobody uses at the moment.
+static FREE: Mutex<Free> = Mutex::new(Free(Vec::new()));
+
+/// The most recently used one last.
+struct Free(Vec<Vec<f32>>);
+
+impl Free {
+    fn take(&mut self, len: usize) -> Vec<f32> {
+        match self.0.iter().rposition(|buffer| buffer.len() == len) {
+            Some(index) => self.0.remove(index),
+            None => vec![0.0; len],
+        }
+    }
+
+    fn give(&mut self, buffer: Vec<f32>) {
+        if self.0.len() == KEPT {
+            self.0.remove(0);
+        }
+        self.0.push(buffer);
+    }
+}
 
 /// A buffer of values of any content at first; dropping it makes it available again.
 #[derive(Debug)]
@@ -19,22 +38,13 @@ pub(crate) struct Buffer(Vec<f32>);
 impl Buffer {
     /// A buffer of exactly this length.
     pub(crate) fn take(len: usize) -> Buffer {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        match free.iter().rposition(|buffer| buffer.len() == len) {
-            Some(index) => Buffer(free.remove(index)),
-            None => Buffer(vec![0.0; len]),
-        }
+        Buffer(FREE.lock().unwrap_or_else(PoisonError::into_inner).take(len))
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() == KEPT {
-            // The one that was not needed for longest.
-            free.remove(0);
-        }
-        free.push(std::mem::take(&mut self.0));
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).give(std::mem::take(&mut self.0));
     }
 }
 
@@ -57,12 +67,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_dropped_buffer_is_used_again_and_few_are_kept() {
-        let first = Buffer::take(12345).as_ptr() as usize;
-        assert_eq!(Buffer::take(12345).as_ptr() as usize, first);
+    fn a_buffer_is_used_again_and_few_are_kept() {
+        let mut free = Free(Vec::new());
+        let first = free.take(100);
+        let address = first.as_ptr();
+        free.give(first);
+        assert_eq!(free.take(100).as_ptr(), address);
         for len in 0..3 * KEPT {
-            drop(Buffer::take(20000 + len));
+            free.give(vec![0.0; len]);
         }
-        assert!(FREE.lock().unwrap_or_else(PoisonError::into_inner).len() <= KEPT);
+        assert_eq!(free.0.len(), KEPT);
+    }
+
+    #[test]
+    fn a_buffer_has_the_length_that_was_asked_for() {
+        assert_eq!(Buffer::take(77).len(), 77);
+        assert_eq!(Buffer::take(0).len(), 0);
     }
 }

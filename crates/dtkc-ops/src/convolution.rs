@@ -181,3 +181,114 @@ fn sum_parts(sums: &mut [f32], length: usize) -> &[f32] {
     });
     total
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(count: usize, seed: u32) -> Vec<f32> {
+        let mut state = seed;
+        let next = |_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 8) as f32 / (1 << 23) as f32 - 1.0
+        };
+        (0..count).map(next).collect()
+    }
+
+    /// Every product of the convolution: `visit(input, weight, output)`.
+    fn products(g: &Geometry, mut visit: impl FnMut(usize, usize, usize)) {
+        for (i, j) in (0..g.out_height).flat_map(|i| (0..g.out_width).map(move |j| (i, j))) {
+            for (a, b) in (0..g.kernel.0).flat_map(|a| (0..g.kernel.1).map(move |b| (a, b))) {
+                let (Some(y), Some(x)) = ((i + a).checked_sub(g.before.0), (j + b).checked_sub(g.before.1)) else {
+                    continue;
+                };
+                if y >= g.height || x >= g.width {
+                    continue;
+                }
+                for (c, o) in (0..g.channels_in).flat_map(|c| (0..g.channels_out).map(move |o| (c, o))) {
+                    let input = (y * g.width + x) * g.channels_in + c;
+                    let weight = ((a * g.kernel.1 + b) * g.channels_in + c) * g.channels_out + o;
+                    visit(input, weight, (i * g.out_width + j) * g.channels_out + o);
+                }
+            }
+        }
+    }
+
+    fn close(actual: &[f32], expected: &[f64], what: &str) {
+        let scale = expected.iter().fold(1e-3f64, |scale, value| scale.max(value.abs()));
+        for (a, e) in actual.iter().zip(expected) {
+            assert!((f64::from(*a) - e).abs() < 2e-5 * scale, "{what}: {a}, expected {e}");
+        }
+    }
+
+    /// All values and gradients of one image against sums in f64.
+    fn check(convolution: Convolution, what: &str) {
+        let g = convolution.geometry;
+        let (x, weight, bias) = (noise(g.input_len(), 1), noise(g.weight_len(), 2), noise(g.channels_out, 3));
+        let dy = noise(g.output_len(), 4);
+        let mut expected: Vec<f64> = (0..g.output_len()).map(|i| f64::from(bias[i % g.channels_out])).collect();
+        let (mut expected_dx, mut expected_dw) = (vec![0.0; x.len()], vec![0.0; weight.len()]);
+        products(&g, |i, w, o| {
+            expected[o] += f64::from(x[i]) * f64::from(weight[w]);
+            expected_dx[i] += f64::from(dy[o]) * f64::from(weight[w]);
+            expected_dw[w] += f64::from(dy[o]) * f64::from(x[i]);
+        });
+        let mut y = vec![f32::NAN; g.output_len()];
+        convolution.forward(&x, &weight, &bias, false, &mut y);
+        let mut dx = vec![f32::NAN; x.len()];
+        let upstream = Upstream { x: &x, weight: &weight, y: None, dy: &dy };
+        let gradients = convolution.backward(&upstream, Some(&mut dx));
+        close(&y, &expected, &format!("{what}: y"));
+        close(&dx, &expected_dx, &format!("{what}: dx"));
+        close(&gradients.weight, &expected_dw, &format!("{what}: dw"));
+    }
+
+    #[test]
+    fn every_instruction_set_and_algorithm_agrees_with_sums_in_f64() {
+        for isa in Isa::available() {
+            for (kernel, size, cin, cout) in [
+                (5, (24, 24), 32, 32),
+                (3, (8, 8), 16, 40),
+                (7, (14, 14), 33, 32),
+                (5, (13, 9), 1, 5),
+                (2, (6, 7), 3, 17),
+            ] {
+                for before in [0, (kernel - 1) / 2] {
+                    let grown = if before > 0 { kernel - 1 } else { 0 };
+                    let geometry = Geometry {
+                        height: size.0,
+                        width: size.1,
+                        channels_in: cin,
+                        channels_out: cout,
+                        kernel: (kernel, kernel),
+                        before: (before, before),
+                        out_height: size.0 + grown + 1 - kernel,
+                        out_width: size.1 + grown + 1 - kernel,
+                    };
+                    let what = format!("{isa:?} {geometry:?}");
+                    check(Convolution::new(isa, geometry), &what);
+                    check(Convolution::direct(isa, geometry), &format!("direct, {what}"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_layers_of_the_paper_use_tiles() {
+        for (size, kernel) in [(24, 5), (10, 3), (8, 3), (60, 5)] {
+            let out = size + 1 - kernel;
+            let geometry = Geometry {
+                height: size,
+                width: size,
+                channels_in: 32,
+                channels_out: 32,
+                kernel: (kernel, kernel),
+                before: (0, 0),
+                out_height: out,
+                out_width: out,
+            };
+            let convolution = Convolution::new(Isa::detect(), geometry);
+            assert!(matches!(convolution.plan, Plan::Winograd(_)), "{size} {kernel}");
+        }
+    }
+}

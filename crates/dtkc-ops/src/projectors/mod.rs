@@ -180,3 +180,44 @@ fn coefficients(distances: &[f32], upstream: &[f32], n: usize) -> (Vec<f32>, Vec
     }
     (others, own)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_instruction_set_gives_the_same_distances_and_gradients() {
+        for shape in [[9, 4, 40], [9, 20, 24], [9, 24, 20]] {
+            let count = shape.iter().product();
+            let x: Vec<f32> = (0..count).map(|i| ((i * 7919 + 13) % 1009) as f32 / 500.0 - 1.0).collect();
+            let upstream: Vec<f32> = (0..81).map(|i| ((i * 31) % 17) as f32 / 8.0 - 1.0).collect();
+            let run = |isa| {
+                let projectors = Projectors::new(isa, shape, &x);
+                let mut dx = vec![f32::NAN; count];
+                projectors.gradient(&upstream, &mut dx);
+                (projectors.distances().to_vec(), dx)
+            };
+            let (distances, gradient) = run(Isa::detect());
+            let largest = gradient.iter().fold(0.0f32, |largest, value| largest.max(value.abs()));
+            for isa in Isa::available() {
+                let (other_distances, other_gradient) = run(isa);
+                let pairs = distances.iter().zip(&other_distances);
+                assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-4), "{isa:?} {shape:?}");
+                let pairs = gradient.iter().zip(&other_gradient);
+                assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-4 * largest), "{isa:?} {shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_routes_are_chosen_by_their_cost() {
+        let sizes = |r, d| Sizes::new(Isa::detect(), [120, r, d]);
+        // Height and width of both blocks of the paper's network by stacked rows, channels by written-out projectors.
+        for (r, d) in [(10, 320), (3, 96)] {
+            assert!(sizes(r, d).stacked_cost() < sizes(r, d).dense_cost(), "{r} {d}");
+        }
+        for (r, d) in [(100, 32), (9, 32)] {
+            assert!(sizes(r, d).stacked_cost() > sizes(r, d).dense_cost(), "{r} {d}");
+        }
+    }
+}
