@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dtkc_infer::{Batch, Done, ModelFile, Pool, PoolOptions, Runtime};
+use dtkc_infer::{Batch, Done, ModelFile, Pool};
 
 use crate::error::{LabelError, Result};
 use crate::feed::{self, Fed, FeedOptions, Item, Past};
@@ -19,12 +19,8 @@ use crate::source::{Body, Inputs};
 pub struct Plan<'a> {
     /// Where images come from.
     pub inputs: &'a Inputs,
-    /// The library.
-    pub runtime: &'a Runtime,
     /// The model.
     pub model: &'a ModelFile,
-    /// Workers.
-    pub pool: PoolOptions,
     /// How the input is cut.
     pub feed: FeedOptions,
     /// Whether rows hold all probabilities.
@@ -39,11 +35,12 @@ pub struct Plan<'a> {
 /// each portion, in order, with the pixels of the labelled ones where the pool keeps them.
 pub fn run(
     plan: &Plan<'_>,
+    pool: Pool<Vec<Item>>,
     past: Option<Past>,
     stop: &(dyn Fn() -> bool + Sync),
     sink: &mut dyn FnMut(Vec<Row>, &[u8]) -> Result<()>,
 ) -> Result<Fed> {
-    let (feeder, results) = Pool::start(plan.runtime, plan.model, &plan.pool)?.split();
+    let (feeder, results) = pool.split();
     let failed = AtomicBool::new(false);
     let stop = || stop() || failed.load(Ordering::Relaxed);
     std::thread::scope(|scope| {

@@ -6,7 +6,7 @@ mod run;
 use std::path::PathBuf;
 
 use dtkc_image::Limits;
-use dtkc_infer::{Device, ModelFile, PoolOptions, Runtime, SessionOptions};
+use dtkc_infer::{Device, ModelFile, Pool, PoolOptions, Runtime, SessionOptions};
 use run::Run;
 
 use crate::error::Result;
@@ -93,6 +93,8 @@ pub fn label(options: &LabelOptions) -> Result<Outcome> {
         return Ok(outcome);
     }
     let runtime = Runtime::for_device(options.device, options.onnxruntime.as_deref())?;
+    // Before the journal: a model that cannot be run leaves nothing behind.
+    let pool = Pool::start(&runtime, &options.model, &pool_options(options))?;
     let mut run = Run::start(options, head)?;
     let sorter = match &options.sort {
         Some((root, how)) => {
@@ -103,9 +105,7 @@ pub fn label(options: &LabelOptions) -> Result<Outcome> {
     };
     let plan = Plan {
         inputs: &inputs,
-        runtime: &runtime,
         model: &options.model,
-        pool: pool_options(options, sorter.is_some()),
         feed: FeedOptions {
             batch: options.batch,
             shard: options.shard,
@@ -117,17 +117,17 @@ pub fn label(options: &LabelOptions) -> Result<Outcome> {
         embedding: options.embedding,
         sorter: sorter.as_ref(),
     };
-    let fed = run.label(&plan)?;
+    let fed = run.label(&plan, pool)?;
     run.finish(&inputs, fed)
 }
 
-fn pool_options(options: &LabelOptions, sorting: bool) -> PoolOptions {
+fn pool_options(options: &LabelOptions) -> PoolOptions {
     let wants_pixels = matches!(&options.output, Output::File(_, format) if format.wants_pixels());
     PoolOptions {
         workers: options.threads,
         queue: 2 * options.threads,
         session: SessionOptions { device: options.device, intra_threads: 1 },
         limits: options.limits,
-        keep_pixels: wants_pixels || sorting,
+        keep_pixels: wants_pixels || options.sort.is_some(),
     }
 }

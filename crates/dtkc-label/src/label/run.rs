@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dtkc_cli::{Progress, human, interrupt};
+use dtkc_infer::Pool;
 
 use super::{LabelOptions, Outcome, Output};
 use crate::error::{LabelError, Result};
 use crate::failures::{self, FailureList};
-use crate::feed::{Fed, Past};
+use crate::feed::{Fed, Item, Past};
 use crate::finish::{self, Target};
 use crate::gallery::{self, About, Picks};
 use crate::job::{Head, Job, State};
@@ -89,7 +90,7 @@ impl<'a> Run<'a> {
         &self.head.settings.layout
     }
 
-    pub(super) fn label(&mut self, plan: &Plan<'_>) -> Result<Fed> {
+    pub(super) fn label(&mut self, plan: &Plan<'_>, pool: Pool<Vec<Item>>) -> Result<Fed> {
         let past = match (&self.sink, self.past) {
             (Sink::Journal { target, .. }, Some(done)) => Some(Past::open(&target.path, done.last)?),
             _ => None,
@@ -102,7 +103,7 @@ impl<'a> Run<'a> {
                 let total = plan.inputs.count(&|| done.load(Ordering::Relaxed));
                 total.map(|total| progress.set_total(plan.feed.shard.size(total)))
             });
-            let fed = pipeline::run(plan, past, &interrupt::requested, &mut |rows, pixels| {
+            let fed = pipeline::run(plan, pool, past, &interrupt::requested, &mut |rows, pixels| {
                 sink.write(&rows, pixels)?;
                 rows.iter().for_each(|row| figures.add(row));
                 if figures.tally.failed() > 0 {

@@ -78,14 +78,21 @@ pub fn model_bytes(seed: u64) -> Vec<u8> {
     dtkc_onnx::write(&network, &metadata).unwrap()
 }
 
-/// An image that differs from the others: a few bars and some noise.
+/// An image that differs from the others: one of a few patterns, shifted, with some noise.
 pub fn pixels(number: usize) -> Vec<u8> {
     let mut noise = Noise(number as u64 * 7919 + 1);
-    let (row, column, wide) = (noise.bits() as usize % SIDE, noise.bits() as usize % SIDE, noise.bits() as usize % 5);
+    let (shift, step, cross) = (noise.bits() as usize % 5, 2 + noise.bits() as usize % 4, noise.bits() as usize % SIDE);
     let pixel = |i: usize, noise: &mut Noise| {
         let (y, x) = (i / SIDE, i % SIDE);
-        let bar = y.abs_diff(row) < wide || x.abs_diff(column) < 2;
-        (if bar { 180 } else { 20 }) + (noise.bits() % 60) as u8
+        let light = match number % 6 {
+            0 => (y + shift) / step % 2 == 0,
+            1 => (x + shift) / step % 2 == 0,
+            2 => (x + y + shift) / step % 2 == 0,
+            3 => y.abs_diff(cross) < step && x.abs_diff(SIDE / 2) < step,
+            4 => x < cross,
+            _ => y > cross,
+        };
+        (if light { 180 } else { 20 }) + (noise.bits() % 60) as u8
     };
     (0..SIDE * SIDE).map(|i| pixel(i, &mut noise)).collect()
 }

@@ -17,7 +17,9 @@ use crate::row::{Failure, Label, Row};
 const PIXEL_RUN: usize = 8 << 20;
 
 pub(in crate::output) fn read(path: &Path, layout: &Layout) -> Result<Rows> {
-    let file = ::hdf5::File::open(path).map_err(|e| LabelError::wrap(path, e))?;
+    // As dtkc-data opens it: one process must not open a file in two ways.
+    let file = ::hdf5::File::with_options().with_fapl(|p| p.file_locking(false)).open(path);
+    let file = file.map_err(|e| LabelError::wrap(path, e))?;
     let count = |name: &str| file.dataset(name).map(|d| d.size()).map_err(|e| LabelError::wrap(path, e));
     let (labelled, failed) = (count("index")?, count("failed_index")?);
     let dataset = if labelled > 0 { Some(Dataset::open(path)?) } else { None };
