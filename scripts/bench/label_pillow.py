@@ -1,14 +1,16 @@
 """Labels a folder of images with Pillow and onnxruntime: what scripts/bench-label.sh compares with.
 
-    label_pillow.py MODEL FOLDER OUT.csv THREADS [BATCH]
+    label_pillow.py WAY MODEL FOLDER OUT.csv THREADS [BATCH]
 
-Written as one would: images are decoded on THREADS threads (Pillow lets go of the interpreter lock while it
-decodes), while the main thread runs the model on batches with THREADS threads. Prints images per second, without
-the time for imports and for loading the model.
+WAY is `loop`, the usual script: read a batch of images one after the other, then run the model on it with THREADS
+threads. Or `pool`, as good as it gets: images are decoded on THREADS threads (Pillow lets go of the interpreter lock
+while it decodes), and meanwhile the model runs on the batch before, with THREADS threads, too. Prints images per
+second and images per CPU second, without the time for imports and for loading the model.
 """
 
 import collections
 import csv
+import functools
 import os
 import sys
 import time
@@ -27,40 +29,48 @@ def prepare(path, mode, size):
         return np.asarray(image)
 
 
+def one_after_the_other(chunks, prepare_one):
+    for chunk in chunks:
+        yield chunk, [prepare_one(path) for path in chunk]
+
+
+def ahead_on_threads(chunks, prepare_one, threads):
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = collections.deque()
+        for chunk in chunks:
+            waiting.append((chunk, [pool.submit(prepare_one, path) for path in chunk]))
+            if len(waiting) > 3:
+                chunk, futures = waiting.popleft()
+                yield chunk, [future.result() for future in futures]
+        for chunk, futures in waiting:
+            yield chunk, [future.result() for future in futures]
+
+
 def main():
-    model, folder, out = sys.argv[1:4]
-    threads = int(sys.argv[4])
-    batch = int(sys.argv[5]) if len(sys.argv) > 5 else 64
+    way, model, folder, out = sys.argv[1:5]
+    threads = int(sys.argv[5])
+    batch = int(sys.argv[6]) if len(sys.argv) > 6 else 64
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     height, width, channels = session.get_inputs()[0].shape[1:]
     mode = "L" if channels == 1 else "RGB"
 
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     paths = sorted(os.path.join(folder, name) for name in os.listdir(folder))
     chunks = [paths[i:i + batch] for i in range(0, len(paths), batch)]
-    with ThreadPoolExecutor(threads) as pool, open(out, "w", newline="") as file:
+    prepare_one = functools.partial(prepare, mode=mode, size=(width, height))
+    prepared = {"loop": one_after_the_other, "pool": functools.partial(ahead_on_threads, threads=threads)}[way]
+    with open(out, "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["path", "cluster", "confidence"])
-
-        def submit(chunk):
-            return chunk, [pool.submit(prepare, path, mode, (width, height)) for path in chunk]
-
-        # A few batches ahead, so that decoding and the model overlap.
-        waiting = collections.deque(submit(chunk) for chunk in chunks[:4])
-        ahead = iter(chunks[4:])
-        while waiting:
-            chunk, futures = waiting.popleft()
-            images = np.stack([future.result() for future in futures]).reshape(len(chunk), height, width, channels)
-            for following in ahead:
-                waiting.append(submit(following))
-                break
+        for chunk, images in prepared(chunks, prepare_one):
+            images = np.stack(images).reshape(len(chunk), height, width, channels)
             clusters, probabilities = session.run(["cluster", "probabilities"], {"image": images})
             for path, cluster, row in zip(chunk, clusters, probabilities):
                 writer.writerow([path, int(cluster), float(row[cluster])])
-    seconds = time.perf_counter() - start
-    print(f"{len(paths) / seconds:.1f}")
+    seconds, used = time.perf_counter() - start, time.process_time() - used
+    print(f"{len(paths) / seconds:.0f} {len(paths) / used:.0f}")
 
 
 main()

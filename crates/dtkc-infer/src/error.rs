@@ -41,7 +41,7 @@ pub enum InferError {
         hint: String,
     },
     /// The file cannot be read; the text names it.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] std::io::Error),
     /// The file is not a usable model.
     #[error("{name}: {error}")]

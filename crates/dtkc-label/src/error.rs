@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum LabelError {
     /// The system refused something; the text names the path.
-    #[error("{0}")]
+    #[error(transparent)]
     Io(#[from] io::Error),
     /// An `--input` that cannot be used.
     #[error("the input {input} {reason}")]

@@ -98,8 +98,12 @@ fn write_gallery(page: &Path, settings: &Settings, picks: &Picks, summary: &Summ
         ));
     }
     let limits = Limits { max_bytes: settings.max_bytes, max_side: settings.max_side, max_pixels: settings.max_pixels };
-    let about =
-        About { model: settings.model.clone(), inputs: settings.inputs.clone(), names: settings.layout.names.clone() };
+    let about = About {
+        model: settings.model.clone(),
+        inputs: settings.inputs.clone(),
+        names: settings.layout.names.clone(),
+        min_confidence: settings.layout.min_confidence,
+    };
     gallery::write(page, &Inputs::open(&settings.inputs)?, limits, picks, summary, &about)
 }
 

@@ -22,6 +22,8 @@ pub struct About {
     pub inputs: Vec<String>,
     /// The clusters' names, by id.
     pub names: Vec<String>,
+    /// Pictures below it are marked.
+    pub min_confidence: Option<f32>,
 }
 
 /// The whole page.
@@ -136,11 +138,13 @@ fn strip(out: &mut String, title: &str, picks: &[&Pick], thumbnails: &BTreeMap<u
             }
             None => "<span class=\"gone\">not readable</span>".to_owned(),
         };
+        let unsure = about.min_confidence.is_some_and(|minimum| pick.confidence < minimum);
         let _ = write!(
             out,
-            "<li><figure title=\"{path}&#10;second: {}\">{picture}<figcaption>{}</figcaption></figure></li>",
+            "<li><figure title=\"{path}&#10;second: {}\">{picture}<figcaption>{}{}</figcaption></figure></li>",
             escape(second),
             percent(f64::from(pick.confidence)),
+            if unsure { " <i>unsure</i>" } else { "" },
         );
     }
     *out += "</ul>\n";
@@ -148,8 +152,8 @@ fn strip(out: &mut String, title: &str, picks: &[&Pick], thumbnails: &BTreeMap<u
 
 fn percent(share: f64) -> String {
     // 99.96 % must not read as certain.
-    let tenths = if share < 1.0 { (share * 1000.0).round().min(999.0) } else { 1000.0 };
-    format!("{:.1} %", tenths / 10.0)
+    let percent = if share < 1.0 { (share * 100.0).min(99.9) } else { 100.0 };
+    format!("{percent:.1} %")
 }
 
 fn escape(text: &str) -> String {
@@ -195,7 +199,12 @@ mod tests {
         let label = Label { cluster: 0, confidence: 0.9996, ..Label::default() };
         picks.add(&Row { index: 5, path: "a\"b'.png".into(), truth: None, outcome: Ok(label) });
         let thumbnail = Thumbnail { source: "data:image/png;base64,AA==".into(), tiny: true };
-        let about = About { model: "digits".into(), inputs: vec!["photos".into()], names: vec!["x".into()] };
+        let about = About {
+            model: "digits".into(),
+            inputs: vec!["photos".into()],
+            names: vec!["x".into()],
+            min_confidence: None,
+        };
         let html = render(&summary, &picks, &[(5, thumbnail)].into(), &about);
         assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt; {{model}}"), "{html}");
         assert!(html.contains("a&quot;b&#39;.png") && html.contains("99.9 %"), "{html}");

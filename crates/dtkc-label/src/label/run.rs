@@ -206,7 +206,12 @@ fn target(options: &LabelOptions, head: &Head, path: &Path, format: Format) -> T
 
 fn write_gallery(page: &Path, options: &LabelOptions, inputs: &Inputs, picks: &Picks, summary: &Summary) -> Result<()> {
     let names = summary.clusters.iter().map(|c| c.name.clone()).collect();
-    let about = About { model: options.model.name().to_owned(), inputs: options.inputs.clone(), names };
+    let about = About {
+        model: options.model.name().to_owned(),
+        inputs: options.inputs.clone(),
+        names,
+        min_confidence: options.min_confidence,
+    };
     gallery::write(page, inputs, options.limits, picks, summary, &about)
 }
 
