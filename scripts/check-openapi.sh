@@ -6,4 +6,4 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/serve-for-checks.sh
 python_with schemathesis schemathesis==4.32.5
 start_server "${1:-mnist}"
-"$(dirname "$python")/schemathesis" --config-file scripts/schemathesis.toml run "$address/openapi.json"
+DTKC_CHECK_MODEL=$model "$(dirname "$python")/schemathesis" --config-file scripts/schemathesis.toml run "$address/openapi.json"

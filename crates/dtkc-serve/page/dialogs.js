@@ -85,6 +85,7 @@ export function askKey(reason) {
   dialog.returnValue = "cancel";
   dialog.showModal();
   $("ask-key").focus();
+  $("ask-cancel").onclick = () => dialog.close("cancel");
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
       resolve(dialog.returnValue === "ok" ? $("ask-key").value.trim() : null);

@@ -112,8 +112,10 @@ export class Groups {
       if (save && wanted !== cluster.name) await this.rename(cluster, wanted);
     };
     field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") end(true);
-      if (event.key === "Escape") end(false);
+      if (event.key !== "Enter" && event.key !== "Escape") return;
+      // The focus goes back to the title, and the same key must not press it again.
+      event.preventDefault();
+      end(event.key === "Enter");
     });
     field.addEventListener("blur", () => end(true));
     title.replaceWith(field);

@@ -8,7 +8,7 @@ mod common;
 use std::time::{Duration, Instant};
 
 use browser::Browser;
-use common::{K, Server, model_of, png, zip_of};
+use common::{K, Server, drawing, model_of, zip_of};
 use serde_json::json;
 
 const READY: &str = "document.body.dataset.ready === 'yes'";
@@ -33,10 +33,10 @@ fn server_and_files() -> (Server, Vec<std::path::PathBuf>) {
         files.push(path);
     };
     for n in 0..12 {
-        write(&format!("digit {n}.png"), &png(12, 12, n));
+        write(&format!("digit {n}.png"), &drawing(12, n));
     }
     write("broken.png", b"this is no image");
-    let images: Vec<Vec<u8>> = (20..23).map(|n| png(40, 30, n)).collect();
+    let images: Vec<Vec<u8>> = (20..23).map(|n| drawing(40, n)).collect();
     write(
         "more.zip",
         &zip_of(&[
@@ -69,7 +69,7 @@ fn images_are_grouped_named_viewed_and_saved() {
         failed.as_str().unwrap().contains("broken.png") && failed.as_str().unwrap().contains("not an image"),
         "{failed}"
     );
-    let expected = server.post("/v1/assign", "image/png", &png(12, 12, 0)).json()["images"][0]["cluster"].clone();
+    let expected = server.post("/v1/assign", "image/png", &drawing(12, 0)).json()["images"][0]["cluster"].clone();
     let shown = browser.run("return document.querySelector('[title=\"digit 0.png\"]').closest('.cluster').id");
     assert_eq!(shown, json!(format!("cluster-{expected}")));
     let loaded =
@@ -166,6 +166,7 @@ fn it_fits_a_phone_and_follows_dark_mode() {
         browser.dark(dark);
         browser.resize(360, 740);
         browser.wait("innerWidth === 360");
+        browser.wait("document.getAnimations().length === 0");
         let wide = browser.run("return document.documentElement.scrollWidth");
         assert_eq!(wide, json!(360), "it scrolls sideways on a phone");
         browser.screenshot(if dark { "7-phone-dark" } else { "8-phone-light" });

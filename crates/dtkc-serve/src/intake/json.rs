@@ -15,7 +15,7 @@ pub struct AssignBody {
     pub images: Vec<ImageInput>,
     /// How many clusters to list per image, the most probable first.
     #[serde(default)]
-    #[schema(minimum = 0, maximum = 100_000)]
+    #[schema(minimum = 0, maximum = 10_000)]
     pub top_k: Option<u32>,
     /// True to get each image's embedding.
     #[serde(default)]

@@ -15,6 +15,9 @@ use crate::intake::{self, AssignBody, Intake};
 use crate::models::{Slot, queue_full};
 use crate::state::State;
 
+/// No model has more clusters.
+const MOST_CLUSTERS: u32 = 10_000;
+
 /// What the answer should hold beside the cluster.
 #[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -22,7 +25,7 @@ use crate::state::State;
 pub struct AssignQuery {
     /// How many clusters to list per image, the most probable first.
     #[serde(default)]
-    #[param(minimum = 0, maximum = 100_000)]
+    #[param(minimum = 0, maximum = 10_000)]
     pub top_k: Option<u32>,
     /// True to get each image's embedding.
     #[serde(default)]
@@ -38,6 +41,12 @@ pub struct AssignForm {
     image: Vec<String>,
 }
 
+/// The bytes of a file.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[allow(dead_code)] // Only describes the body for /docs.
+pub struct FileContent(Vec<u8>);
+
 /// Assign images to the clusters of the default model.
 ///
 /// Send one image, a zip, multipart files or JSON with base64; the answer has one entry per image, in order. An
@@ -48,8 +57,8 @@ pub struct AssignForm {
     request_body(content(
         (AssignForm = "multipart/form-data"),
         (AssignBody = "application/json"),
-        (Vec<u8> = "image/*"),
-        (Vec<u8> = "application/zip"),
+        (FileContent = "image/*"),
+        (FileContent = "application/zip"),
     )),
     responses(
         (status = 200, description = "One entry per image, in order", content(
@@ -84,8 +93,8 @@ pub async fn assign(
     request_body(content(
         (AssignForm = "multipart/form-data"),
         (AssignBody = "application/json"),
-        (Vec<u8> = "image/*"),
-        (Vec<u8> = "application/zip"),
+        (FileContent = "image/*"),
+        (FileContent = "application/zip"),
     )),
     responses(
         (status = 200, description = "One entry per image, in order", content(
@@ -132,6 +141,9 @@ async fn handle(
     let Intake { mut items, held, raw, top_k, embedding } = intake;
     let names: Vec<String> = items.iter_mut().map(|item| std::mem::take(&mut item.name)).collect();
     let want_embedding = embedding.or(query.embedding).unwrap_or(false);
+    if top_k.max(query.top_k).is_some_and(|k| k > MOST_CLUSTERS) {
+        return Err(ApiError::BadQuery(format!("top_k is more than {MOST_CLUSTERS}")));
+    }
     let (served, mut done) = slot.run(Order { items, want_embedding, held, deadline }, timeout).await?;
 
     // A body that is one image and nothing else has nowhere to put an error of its own.

@@ -31,7 +31,7 @@ pub async fn docs(file: Path<String>) -> Result<HttpResponse, ApiError> {
     static CONFIG: LazyLock<Arc<Config<'static>>> = LazyLock::new(|| {
         // No validator badge: it would ask a server on the internet.
         let config = Config::from("../openapi.json").validator_url("none").default_model_expand_depth(2);
-        Arc::new(config.display_request_duration(true))
+        Arc::new(config.display_request_duration(true).use_base_layout())
     });
     let found = utoipa_swagger_ui::serve(&file, CONFIG.clone()).map_err(|_| ApiError::Internal)?;
     let found = found.ok_or(ApiError::NotFound)?;

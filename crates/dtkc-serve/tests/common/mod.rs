@@ -110,6 +110,25 @@ pub fn png(width: u32, height: u32, seed: u64) -> Vec<u8> {
     bytes.into_inner()
 }
 
+/// A gray PNG with a shape in it; another one for each number, so that a model has something to tell apart.
+pub fn drawing(side: u32, number: u32) -> Vec<u8> {
+    let (half, phase) = (side as f32 / 2.0, number as f32 * 0.7);
+    let image = image::GrayImage::from_fn(side, side, |x, y| {
+        let (dx, dy) = (x as f32 - half, y as f32 - half);
+        let inside = match number % 5 {
+            0 => (dx * dx + dy * dy).sqrt() < half * (0.4 + 0.1 * phase.sin()),
+            1 => dx.abs() < half * 0.25,
+            2 => dy.abs() < half * 0.25,
+            3 => (dx - dy).abs() < half * 0.35,
+            _ => dx * phase.cos() > dy * phase.sin(),
+        };
+        image::Luma([if inside { 230 } else { 20 }])
+    });
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
+
 /// The model's pixels of such a PNG where it has the model's size.
 pub fn pixels(seed: u64) -> Vec<u8> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
