@@ -132,9 +132,13 @@ impl Downloader {
         let response = match request.call() {
             Ok(response) => response,
             // These will not get better by trying again at once.
-            Err(error @ (ureq::Error::HostNotFound | ureq::Error::BadUri(_) | ureq::Error::TooManyRedirects)) => {
+            Err(error @ (ureq::Error::BadUri(_) | ureq::Error::TooManyRedirects)) => {
                 return Err(Failure::Network(format!("{}: {error}", host(url))));
             }
+            Err(error) if is_unknown_host(&error) => {
+                return Err(Failure::Network(format!("{} is not found, or there is no network", host(url))));
+            }
+            Err(ureq::Error::Io(error)) => return Ok(Attempt::Cut(0, plain(&error))),
             Err(error) => return Ok(Attempt::Cut(0, error.to_string())),
         };
         let append = match response.status() {
@@ -218,6 +222,18 @@ fn starts_at(response: &Response<ureq::Body>, there: u64) -> bool {
 
 fn host(url: &str) -> &str {
     url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or(url)
+}
+
+/// Name resolution fails with an error of its own kind on no platform.
+fn is_unknown_host(error: &ureq::Error) -> bool {
+    matches!(error, ureq::Error::HostNotFound)
+        || matches!(error, ureq::Error::Io(e) if e.to_string().contains("lookup address"))
+}
+
+/// The system's words without its number.
+fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }
 
 fn stop_if_asked(part: &Path) -> Result<(), Failure> {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use self::download::{Downloader, Failure};
 use self::local::Found;
 use self::table::{KnownSet, Remote};
-use crate::import::{ImportError, ImportOptions, Summary, import};
+use crate::import::{ImportError, ImportOptions, Summary, Titles, import};
 
 /// Where the files of a set come from.
 #[derive(Debug, Clone, Default)]
@@ -42,8 +42,9 @@ pub fn fetch(name: &str, fetch: &FetchOptions, import_options: &ImportOptions) -
     let mut options = import_options.clone();
     options.name.get_or_insert_with(|| set.name.to_owned());
     options.source.get_or_insert_with(|| set.title.to_owned());
-    if !set.class_names.is_empty() {
-        options.class_names = Some(set.class_names.iter().map(|&n| n.to_owned()).collect());
+    let (first, names) = set.titles;
+    if !names.is_empty() {
+        options.titles = Some(Titles { first, names: names.iter().map(|&n| n.to_owned()).collect() });
     }
     let mut summary = import(&found.files, &options)?;
     summary.notes.extend(remarks(set, &found, &summary, &options));
@@ -98,7 +99,8 @@ fn urls(remote: &Remote, base: Option<&str>) -> Vec<String> {
 
 /// One sentence: what is missing, why, and what to do about it.
 fn explain(set: &KnownSet, folder: &Path, remote: &Remote, failure: Failure) -> ImportError {
-    let by_hand = format!("place {} in {}, or name their folder with --from", wanted(set), folder.display());
+    let by_hand =
+        format!("place {} in {}, or name the folder that holds them with --from", wanted(set), folder.display());
     match failure {
         Failure::Network(reason) => ImportError::Fetch(format!(
             "{} cannot be downloaded ({reason}); try again later, or {by_hand}",
@@ -113,7 +115,9 @@ fn explain(set: &KnownSet, folder: &Path, remote: &Remote, failure: Failure) -> 
 
 /// The files that would do, for people to read.
 fn wanted(set: &KnownSet) -> String {
-    set.local.iter().map(|names| names.join(", ")).collect::<Vec<_>>().join(" or ")
+    let names: Vec<&str> = set.files.iter().map(|f| f.name).collect();
+    let other: String = set.also.iter().map(|(name, _)| format!(" (or {name})")).collect();
+    format!("{}{other}", names.join(", "))
 }
 
 /// `DTKC_CACHE`, or `dtkc` below the user's cache folder.
@@ -150,7 +154,7 @@ mod tests {
         let error = explain(set, Path::new("/cache/usps"), &set.files[0], Failure::Network("host not found".into()));
         let text = error.to_string();
         for part in
-            ["usps.bz2 cannot be downloaded", "host not found", "usps.t.bz2 or usps.h5", "/cache/usps", "--from"]
+            ["usps.bz2 cannot be downloaded", "host not found", "usps.t.bz2 (or usps.h5)", "/cache/usps", "--from"]
         {
             assert!(text.contains(part), "{text}");
         }

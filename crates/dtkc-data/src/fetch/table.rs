@@ -17,8 +17,8 @@ pub struct KnownSet {
     pub also: &'static [(&'static str, Check)],
     /// Items in all, where the publisher's files are complete.
     pub count: u64,
-    /// Names of classes that the publisher numbers from one.
-    pub class_names: &'static [&'static str],
+    /// Names of the classes, from the number of the first one.
+    pub titles: (i64, &'static [&'static str]),
 }
 
 /// A file to download.
@@ -90,7 +90,7 @@ pub const SETS: &[KnownSet] = &[
         local: IDX,
         also: &[],
         count: 70_000,
-        class_names: &[],
+        titles: (0, &[]),
     },
     KnownSet {
         name: "fashion-mnist",
@@ -124,7 +124,10 @@ pub const SETS: &[KnownSet] = &[
         local: IDX,
         also: &[],
         count: 70_000,
-        class_names: &[],
+        titles: (
+            0,
+            &["T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot"],
+        ),
     },
     KnownSet {
         name: "usps",
@@ -144,7 +147,7 @@ pub const SETS: &[KnownSet] = &[
         local: &[&["usps.bz2", "usps.t.bz2"], &["usps.h5"], &["usps", "usps.t"]],
         also: &[("usps.h5", Check::File("734f88c541104a956d88be2c95d03b4a463ffd74ccc2ba9c80841fb98e3fcb36"))],
         count: 9_298,
-        class_names: &[],
+        titles: (0, &[]),
     },
     KnownSet {
         name: "svhn",
@@ -164,7 +167,7 @@ pub const SETS: &[KnownSet] = &[
         local: &[&["train_32x32.mat", "test_32x32.mat"], &["train_32x32*.mat"]],
         also: &[],
         count: 99_289,
-        class_names: &[],
+        titles: (0, &[]),
     },
     KnownSet {
         name: "coil-100",
@@ -178,7 +181,7 @@ pub const SETS: &[KnownSet] = &[
         local: &[&["coil-100.zip"], &["coil-100*.zip"], &["coil-100"]],
         also: &[],
         count: 7_200,
-        class_names: &[],
+        titles: (0, &[]),
     },
     KnownSet {
         name: "character-trajectories",
@@ -196,9 +199,10 @@ pub const SETS: &[KnownSet] = &[
         ],
         also: &[],
         count: 2_858,
-        class_names: &[
-            "a", "b", "c", "d", "e", "g", "h", "l", "m", "n", "o", "p", "q", "r", "s", "u", "v", "w", "y", "z",
-        ],
+        titles: (
+            1,
+            &["a", "b", "c", "d", "e", "g", "h", "l", "m", "n", "o", "p", "q", "r", "s", "u", "v", "w", "y", "z"],
+        ),
     },
     KnownSet {
         name: "arabic-digits",
@@ -218,7 +222,7 @@ pub const SETS: &[KnownSet] = &[
         local: &[&["Train_Arabic_Digit.txt*", "Test_Arabic_Digit.txt*"]],
         also: &[],
         count: 8_800,
-        class_names: &[],
+        titles: (0, &[]),
     },
 ];
 

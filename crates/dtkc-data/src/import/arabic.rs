@@ -48,6 +48,7 @@ impl ArabicSource {
             count: Some(blocks),
             classes: Classes::Numbers((0..DIGITS as i64).collect()),
             paths: false,
+            origin: None,
             notes: Vec::new(),
         };
         Ok(Self { path: path.to_owned(), blocks, description })

@@ -17,6 +17,15 @@ pub struct Relabel {
     pub notes: Vec<String>,
 }
 
+/// Names for classes that a source only numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Titles {
+    /// The number of the first class.
+    pub first: i64,
+    /// The names from there on.
+    pub names: Vec<String>,
+}
+
 /// What becomes of the labels of one source.
 #[derive(Debug, PartialEq, Eq)]
 enum Map {
@@ -41,8 +50,8 @@ pub enum Fate {
 
 impl Relabel {
     /// Plans for these sources; `wanted` is `--classes`. `titles` are names for classes that a source only
-    /// numbers, from one.
-    pub fn plan(sources: &[&Description], wanted: &[String], titles: Option<&[String]>) -> Result<Self, ImportError> {
+    /// numbers.
+    pub fn plan(sources: &[&Description], wanted: &[String], titles: Option<&Titles>) -> Result<Self, ImportError> {
         let without = sources.iter().filter(|s| s.classes == Classes::None).count();
         if without > 0 {
             if !wanted.is_empty() {
@@ -118,14 +127,20 @@ impl Relabel {
 }
 
 /// The labels of a source with their names; a number is its own name.
-fn labels(classes: &Classes, titles: Option<&[String]>) -> Vec<(i64, String)> {
+fn labels(classes: &Classes, titles: Option<&Titles>) -> Vec<(i64, String)> {
     match (classes, titles) {
-        (Classes::Numbers(numbers), Some(titles)) if numbers.iter().all(|n| (1..=titles.len() as i64).contains(n)) => {
-            titles.iter().enumerate().map(|(i, title)| (i as i64 + 1, title.clone())).collect()
+        (Classes::Numbers(numbers), Some(titles)) if numbers.iter().all(|&n| titles.has(n)) => {
+            titles.names.iter().enumerate().map(|(i, name)| (i as i64 + titles.first, name.clone())).collect()
         }
         (Classes::None, _) => Vec::new(),
         (Classes::Numbers(numbers), _) => numbers.iter().map(|n| (*n, n.to_string())).collect(),
         (Classes::Names(names), _) => names.iter().enumerate().map(|(i, n)| (i as i64, n.clone())).collect(),
+    }
+}
+
+impl Titles {
+    fn has(&self, number: i64) -> bool {
+        (self.first..self.first + self.names.len() as i64).contains(&number)
     }
 }
 
@@ -143,7 +158,15 @@ mod tests {
     use super::*;
 
     fn source(classes: Classes) -> Description {
-        Description { format: "test", kind: Kind::Encoded, count: None, classes, paths: false, notes: Vec::new() }
+        Description {
+            format: "test",
+            kind: Kind::Encoded,
+            count: None,
+            classes,
+            paths: false,
+            origin: None,
+            notes: Vec::new(),
+        }
     }
 
     fn names(list: &[&str]) -> Classes {
@@ -179,7 +202,7 @@ mod tests {
     #[test]
     fn numbered_classes_can_be_given_titles() {
         let numbered = source(Classes::Numbers((1..=3).collect()));
-        let titles = words(&["a", "b", "c"]);
+        let titles = Titles { first: 1, names: words(&["a", "b", "c"]) };
         let plan = Relabel::plan(&[&numbered], &words(&["c", "a"]), Some(&titles)).unwrap();
         assert_eq!(plan.names, Some(words(&["a", "c"])));
         assert_eq!([1, 2, 3].map(|l| plan.fate(0, Some(l))), [Fate::Take(Some(0)), Fate::Leave, Fate::Take(Some(1))]);

@@ -89,7 +89,10 @@ impl Input {
 pub fn detect(sources: &[PathBuf], format: Option<Format>) -> Result<Vec<Input>, ImportError> {
     let mut inputs = Vec::new();
     for source in sources {
-        let metadata = fs_err::metadata(source)?;
+        let metadata = std::fs::metadata(source).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => ImportError::file(source, "there is no such file or folder"),
+            _ => ImportError::file(source, e),
+        })?;
         if metadata.is_dir() {
             inputs.extend(folder_or_files(source, format)?);
             continue;
@@ -292,6 +295,6 @@ mod tests {
         assert!(error(folder.path().join("notes.txt")).contains("--format"));
         std::fs::write(folder.path().join("empty"), "").unwrap();
         assert!(error(folder.path().join("empty")).contains("the file is empty"));
-        assert!(error(folder.path().join("gone")).contains("gone"));
+        assert!(error(folder.path().join("gone")).contains("no such file or folder"));
     }
 }

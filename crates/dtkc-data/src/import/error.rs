@@ -48,10 +48,15 @@ impl ImportError {
         Self::source(path.display(), reason)
     }
 
+    /// A file that ends too early.
+    pub fn cut_off(path: &Path) -> Self {
+        Self::file(path, "the file is cut off; copy or download it again")
+    }
+
     /// A read error of a stream that hides which file it reads. An early end is called that.
     pub fn read(path: &Path, error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::file(path, "the file is cut off; copy or download it again"),
+            io::ErrorKind::UnexpectedEof => Self::cut_off(path),
             io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
                 Self::file(path, format!("the file is damaged ({error}); copy or download it again"))
             }

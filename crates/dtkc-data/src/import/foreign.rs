@@ -13,7 +13,7 @@ use super::arrays::numeric::{Block, whole};
 use super::arrays::pair::{self, Keys, Named};
 use super::arrays::{ArrayReader, Part, labels_from};
 use super::{mat, stream};
-use crate::h5;
+use crate::{h5, schema};
 
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 /// Deeper than any real file; also ends a loop of groups.
@@ -40,6 +40,10 @@ pub struct Foreign {
 pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Foreign, ImportError> {
     let order = if mat::matches_v73(&stream::head(path, 16)?) { Order::Matlab } else { Order::RowMajor };
     let file = open_file(path)?;
+    if file.link_exists(schema::VALUES) && file.link_exists(schema::OFFSETS) {
+        let reason = "this is a dataset of sequences already; 'dtkc-data subset' and 'merge' work on it";
+        return Err(ImportError::file(path, reason));
+    }
     let mut arrays = Vec::new();
     collect(&file, "", 0, &mut arrays).map_err(|e| h5::read_failed(path, &e))?;
     let axes = |dims: Vec<usize>| if order == Order::Matlab { dims.into_iter().rev().collect() } else { dims };
@@ -65,7 +69,10 @@ fn open_file(path: &Path) -> Result<hdf5::File, ImportError> {
     // HDF5's own message about a file without permission is of no use to anybody.
     drop(fs_err::File::open(path)?);
     let file = hdf5::File::with_options().with_fapl(|p| p.file_locking(false)).open(path);
-    Ok(file.map_err(|e| h5::read_failed(path, &e))?)
+    file.map_err(|e| match h5::cause(&e) {
+        cause if cause.contains("truncated") => ImportError::cut_off(path),
+        _ => h5::read_failed(path, &e).into(),
+    })
 }
 
 /// Every numeric array of the file with its full name. Links to other files are not followed.
@@ -237,6 +244,19 @@ mod tests {
         assert_eq!(foreign.parts[0].labels, Some(vec![1, 2]));
         assert_eq!(foreign.parts[0].layout.channel, 4);
         assert_eq!(foreign.parts[0].reader.read(12).unwrap(), Block::Floats((0..12).map(|v| v as f32).collect()));
+    }
+
+    #[test]
+    fn a_file_cut_in_half_is_called_that() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.h5");
+        let file = hdf5::File::create(&path).unwrap();
+        file.new_dataset_builder().with_data(&Array2::<u8>::zeros((400, 16))).create("data").unwrap();
+        drop(file);
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+        let error = open(&path, &Keys::default(), None).err().unwrap().to_string();
+        assert!(error.contains("a.h5: the file is cut off"), "{error}");
     }
 
     #[test]

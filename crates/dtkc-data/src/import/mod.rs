@@ -26,8 +26,10 @@ mod run;
 mod skipped;
 mod stream;
 mod summary;
+mod target;
 mod ts;
 
+pub use classes::Titles;
 pub use detect::Format;
 pub use error::ImportError;
 pub use images::names::LabelsFrom;

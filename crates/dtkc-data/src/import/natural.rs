@@ -43,10 +43,9 @@ pub fn split_rank(name: &str) -> u8 {
 /// together.
 pub fn without_split(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
-    match split_of(name) {
-        Some((_, word)) => lower.replacen(word, "", 1).replace(['_', '-', '.', ' '], ""),
-        None => lower.replace(['_', '-', '.', ' '], ""),
-    }
+    let plain = lower.trim_end_matches(".gz").trim_end_matches(".bz2");
+    let word = split_of(name).map_or("", |(_, word)| word);
+    plain.replacen(word, "", 1).replace(['_', '-', '.', ' '], "")
 }
 
 fn split_of(name: &str) -> Option<(u8, &'static str)> {
@@ -84,7 +83,7 @@ mod tests {
         let mut names = vec!["t10k-images", "x_test", "x_val", "train-images", "x_train"];
         names.sort_by(|a, b| split_rank(a).cmp(&split_rank(b)).then_with(|| compare(a, b)));
         assert_eq!(names, ["train-images", "x_train", "x_val", "t10k-images", "x_test"]);
-        assert_eq!(without_split("JapaneseVowels_TRAIN.ts"), without_split("JapaneseVowels_TEST.ts"));
+        assert_eq!(without_split("JapaneseVowels_TRAIN.ts.gz"), without_split("JapaneseVowels_TEST.ts"));
         assert_ne!(without_split("Characters.ts"), without_split("CharactersTrimmed.ts"));
     }
 

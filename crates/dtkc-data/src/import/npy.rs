@@ -11,6 +11,7 @@ use super::arrays::layout::{FlatShape, Order, resolve};
 use super::arrays::numeric::{Block, Number, NumberKind};
 use super::arrays::pair::{self, Keys, Named};
 use super::arrays::{ArrayReader, Part, labels_from};
+use super::images::zip::damaged;
 use super::natural;
 use super::stream;
 
@@ -125,18 +126,16 @@ pub fn open_npz(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Vec
 
 /// The names of the arrays of a zip, without reading them; empty where it holds none.
 pub fn array_names(path: &Path) -> Result<Vec<String>, ImportError> {
-    let archive = ZipArchive::new(fs_err::File::open(path)?).map_err(|e| ImportError::file(path, e))?;
+    let archive = ZipArchive::new(fs_err::File::open(path)?).map_err(|e| damaged(path, &e))?;
     let names = archive.file_names().filter_map(Result::ok);
     Ok(names.filter_map(|n| n.strip_suffix(".npy").map(str::to_owned)).collect())
 }
 
 fn entries(path: &Path) -> Result<Vec<(String, Place, Header)>, ImportError> {
-    let damaged =
-        |e: zip::result::ZipError| ImportError::file(path, format!("the file is damaged ({e}); copy it again"));
-    let mut archive = ZipArchive::new(fs_err::File::open(path)?).map_err(damaged)?;
+    let mut archive = ZipArchive::new(fs_err::File::open(path)?).map_err(|e| damaged(path, &e))?;
     let mut entries = Vec::new();
     for index in 0..archive.len() {
-        let entry = archive.by_index_raw(index).map_err(damaged)?;
+        let entry = archive.by_index_raw(index).map_err(|e| damaged(path, &e))?;
         let Some(name) = entry.name().ok().and_then(|n| n.strip_suffix(".npy").map(str::to_owned)) else { continue };
         let deflated = match entry.compression() {
             CompressionMethod::Stored => false,

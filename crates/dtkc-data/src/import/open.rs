@@ -32,9 +32,9 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Sou
     let mut files = Vec::new();
     for input in inputs {
         let (path, format) = match input {
-            Input::Folder(_, listing) => {
+            Input::Folder(path, listing) => {
                 close(&mut sources, &mut arrays, &mut files, options)?;
-                sources.push(Box::new(FolderSource::new(listing, options.labels)));
+                sources.push(labelled(&path, Box::new(FolderSource::new(listing, options.labels)), options)?);
                 continue;
             }
             Input::File(path, format) => (path, format),
@@ -140,12 +140,21 @@ fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<
         }
         other => return Err(ImportError::file(path, format!("this is not a source of format {other}"))),
     };
-    let description = source.describe();
-    if description.count == Some(0) {
+    if source.describe().count == Some(0) {
         return Err(ImportError::file(path, "no images found"));
     }
-    if options.labels == LabelsFrom::Coil && description.classes == Classes::None {
-        return Err(ImportError::file(path, "no image is named objN__ANGLE, as COIL's are"));
+    labelled(path, source, options)
+}
+
+/// A source whose labels were asked for must have some.
+fn labelled(path: &Path, source: Box<dyn Source>, options: &ReadOptions) -> Result<Box<dyn Source>, ImportError> {
+    let none = source.describe().classes == Classes::None;
+    match options.labels {
+        LabelsFrom::Coil if none => Err(ImportError::file(path, "no image is named objN__ANGLE, as COIL's are")),
+        LabelsFrom::Folders if none => {
+            let reason = "the images lie in no folders that could be labels (--labels-from-folders)";
+            Err(ImportError::file(path, reason))
+        }
+        _ => Ok(source),
     }
-    Ok(source)
 }

@@ -259,6 +259,7 @@ mod tests {
             count: None,
             classes: Classes::None,
             paths: false,
+            origin: None,
             notes: Vec::new(),
         };
         Numbers { count, fail_at, description }

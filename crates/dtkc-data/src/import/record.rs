@@ -94,6 +94,8 @@ pub struct Description {
     pub classes: Classes,
     /// Whether every record has a path.
     pub paths: bool,
+    /// The name of the folder or archive that the paths lie below.
+    pub origin: Option<String>,
     /// Remarks for the user, such as how values were scaled.
     pub notes: Vec<String>,
 }

@@ -9,16 +9,17 @@ use dtkc_cli::{Progress, interrupt};
 use dtkc_image::{Limits, Shape};
 
 use super::ImportError;
-use super::classes::{Fate, Relabel};
+use super::classes::{Fate, Relabel, Titles};
 use super::detect::{self, Format, Input};
 use super::images::names::LabelsFrom;
 use super::open::{self, ReadOptions};
-use super::pipeline::{Item, Pipeline, Ready};
-use super::record::{Kind, Source};
-use super::shape::{self, Wanted};
+use super::pipeline::{Item, Pipeline};
+use super::record::Source;
+use super::shape::Wanted;
 use super::skipped::{self, Skipped};
 use super::summary::{Summary, class_counts};
-use crate::{Compression, ImageShape, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
+use super::target::{About, Output, Target};
+use crate::Compression;
 
 /// Everything that can be said about an import.
 #[derive(Debug, Clone)]
@@ -39,8 +40,8 @@ pub struct ImportOptions {
     pub limit: Option<u64>,
     /// Only these classes, by name or number.
     pub classes: Vec<String>,
-    /// Names for classes that are numbered from one, where the publisher gives them elsewhere.
-    pub class_names: Option<Vec<String>>,
+    /// Names for classes that the files only number.
+    pub titles: Option<Titles>,
     /// Fail at the first image that cannot be imported instead of skipping it.
     pub strict: bool,
     /// How values are stored.
@@ -61,7 +62,7 @@ impl ImportOptions {
             wanted: Wanted::default(),
             limit: None,
             classes: Vec::new(),
-            class_names: None,
+            titles: None,
             strict: false,
             compression: Compression::None,
             quiet: true,
@@ -83,7 +84,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions) -> Result<Summary, Imp
     let mut sources = open::open(inputs, &read)?;
     let mut notes: Vec<String> = sources.iter().flat_map(|s| s.describe().notes.clone()).collect();
     let descriptions: Vec<_> = sources.iter().map(|s| s.describe()).collect();
-    let relabel = Relabel::plan(&descriptions, &options.classes, options.class_names.as_deref())?;
+    let relabel = Relabel::plan(&descriptions, &options.classes, options.titles.as_ref())?;
     notes.extend(relabel.notes.iter().cloned());
     let target = Target::choose(&mut sources, options, &mut notes)?;
     let about = About { name, origin, paths: sources.iter().any(|s| s.describe().paths), names: relabel.names.clone() };
@@ -92,6 +93,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions) -> Result<Summary, Imp
         relabel: &relabel,
         options,
         paths: about.paths,
+        several: sources.len() > 1,
         count: 0,
         counts: BTreeMap::new(),
         skipped: Vec::new(),
@@ -134,121 +136,13 @@ fn check_output(out: &Path) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// What the dataset holds.
-#[derive(Debug, Clone, Copy)]
-enum Target {
-    Images(Shape),
-    Sequences(usize),
-}
-
-impl Target {
-    fn choose(
-        sources: &mut [Box<dyn Source>],
-        options: &ImportOptions,
-        notes: &mut Vec<String>,
-    ) -> Result<Self, ImportError> {
-        let dims: Vec<Option<usize>> = sources
-            .iter()
-            .map(|s| match s.describe().kind {
-                Kind::Sequences { dim } => Some(dim),
-                _ => None,
-            })
-            .collect();
-        match dims[..] {
-            [Some(dim), ..] if dims.iter().all(|d| *d == Some(dim)) => Ok(Self::Sequences(dim)),
-            _ if dims.iter().any(Option::is_some) => {
-                let text = "images and sequences, or sequences of different dimensions, cannot be in one dataset";
-                Err(ImportError::Usage(text.into()))
-            }
-            _ => {
-                let (shape, note) = shape::choose(sources, options.wanted)?;
-                notes.extend(note);
-                Ok(Self::Images(shape))
-            }
-        }
-    }
-
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Images(_) => "images",
-            Self::Sequences(_) => "sequences",
-        }
-    }
-
-    fn image_shape(&self) -> Option<ImageShape> {
-        match *self {
-            Self::Images(Shape { height, width, color, .. }) => {
-                Some(ImageShape { height, width, channels: color.channels() })
-            }
-            Self::Sequences(_) => None,
-        }
-    }
-
-    fn dim(&self) -> Option<usize> {
-        match *self {
-            Self::Images(_) => None,
-            Self::Sequences(dim) => Some(dim),
-        }
-    }
-}
-
-struct About {
-    name: String,
-    origin: String,
-    paths: bool,
-    names: Option<Vec<String>>,
-}
-
-enum Output {
-    Images(ImageWriter),
-    Sequences(SequenceWriter),
-}
-
-impl Output {
-    fn create(options: &ImportOptions, target: &Target, about: &About) -> Result<Self, ImportError> {
-        Ok(match (target.image_shape(), target) {
-            (None, Target::Sequences(dim)) => {
-                let mut writer = SequenceOptions::new(*dim, &about.name, &about.origin);
-                writer.compression = options.compression;
-                writer.paths = about.paths;
-                writer.label_names.clone_from(&about.names);
-                Self::Sequences(SequenceWriter::create(&options.out, writer)?)
-            }
-            (shape, _) => {
-                let shape = shape.unwrap_or(ImageShape { height: 1, width: 1, channels: 1 });
-                let mut writer = WriterOptions::new(shape, &about.name, &about.origin);
-                writer.compression = options.compression;
-                writer.paths = about.paths;
-                writer.label_names.clone_from(&about.names);
-                Self::Images(ImageWriter::create(&options.out, writer)?)
-            }
-        })
-    }
-
-    fn push(&mut self, ready: &Ready, label: Option<i64>, path: Option<&str>) -> Result<(), ImportError> {
-        match (self, ready) {
-            (Self::Images(writer), Ready::Pixels(pixels)) => writer.push(pixels, label, path)?,
-            (Self::Sequences(writer), Ready::Sequence(values)) => writer.push(values, label, path)?,
-            _ => return Err(ImportError::Usage("images and sequences cannot be in one dataset".into())),
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<(), ImportError> {
-        match self {
-            Self::Images(writer) => writer.finish()?,
-            Self::Sequences(writer) => writer.finish()?,
-        };
-        Ok(())
-    }
-}
-
 /// An import under way.
 struct Run<'a> {
     output: Output,
     relabel: &'a Relabel,
     options: &'a ImportOptions,
     paths: bool,
+    several: bool,
     count: u64,
     counts: BTreeMap<i64, u64>,
     skipped: Vec<Skipped>,
@@ -293,17 +187,25 @@ impl Run<'_> {
         progress: &Progress,
     ) -> Result<(), ImportError> {
         let format = source.describe().format;
+        // Below several folders the same name can occur twice.
+        let prefix = source.describe().origin.clone().filter(|_| self.several);
         let relabel = self.relabel;
         let wanted = |record: &super::Record| relabel.fate(index, record.label) != Fate::Leave;
         let mut number = 0u64;
+        let mut skipped = self.skipped.len();
         pipeline.run(source, &wanted, &mut |item| {
             stop_if_asked()?;
             progress.inc(1);
             let fate = relabel.fate(index, item.label);
             number += 1;
+            let item = match &prefix {
+                Some(prefix) => Item { path: item.path.map(|p| format!("{prefix}/{p}")), ..item },
+                None => item,
+            };
             self.take(item, fate, || format!("{format}/{}", number - 1))?;
-            if !self.skipped.is_empty() {
-                progress.note(format!("{} skipped", self.skipped.len()));
+            if self.skipped.len() > skipped {
+                skipped = self.skipped.len();
+                progress.note(format!("{skipped} skipped"));
             }
             Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })
@@ -344,6 +246,7 @@ impl Run<'_> {
     fn nothing(&self, paths: &[PathBuf]) -> ImportError {
         let what: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
         let reason = match self.skipped.first() {
+            Some(first) if what == [first.path.clone()] => first.reason.clone(),
             Some(first) if self.skipped.len() == 1 => {
                 format!("the only image cannot be imported: {}: {}", first.path, first.reason)
             }

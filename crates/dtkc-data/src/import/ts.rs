@@ -52,6 +52,7 @@ impl TsSource {
             count: None,
             classes,
             paths: false,
+            origin: None,
             notes: Vec::new(),
         };
         let Some(line) = lines.next_data()? else {

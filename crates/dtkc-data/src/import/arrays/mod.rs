@@ -89,6 +89,7 @@ impl ArraySource {
             count: Some(parts.iter().map(|p| p.layout.count as u64).sum()),
             classes: classes(&parts, names),
             paths: false,
+            origin: None,
             notes,
         };
         Ok(Self { parts, scale, description })

@@ -26,6 +26,8 @@ pub struct FolderSource {
 /// What was found below a folder.
 #[derive(Debug, Default)]
 pub struct Listing {
+    /// The folder's name.
+    pub name: Option<String>,
     /// Images, with their paths below the folder.
     pub files: Vec<(PathBuf, String)>,
     /// Folders that could not be opened, and why.
@@ -36,7 +38,8 @@ pub struct Listing {
 
 /// Lists the images below a folder. Links are followed; a link back to a folder above is not.
 pub fn list(root: &Path) -> Result<Listing, ImportError> {
-    let mut listing = Listing::default();
+    let name = std::path::absolute(root).ok().and_then(|p| Some(p.file_name()?.to_string_lossy().into_owned()));
+    let mut listing = Listing { name, ..Listing::default() };
     let mut bare = Vec::new();
     let hidden = |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(b".") || name == "__MACOSX";
     let walk = WalkDir::new(root).follow_links(true).into_iter();
@@ -106,6 +109,7 @@ impl FolderSource {
             count: Some((files.len() + listing.unreadable.len()) as u64),
             classes,
             paths: true,
+            origin: listing.name,
             notes,
         };
         Self { files, shown, labels, unreadable: listing.unreadable, description }

@@ -53,6 +53,7 @@ impl TarSource {
             count: Some(shown.len() as u64),
             classes,
             paths: true,
+            origin: path.file_name().map(|n| n.to_string_lossy().into_owned()),
             notes,
         };
         Ok(Self { path: path.to_owned(), labels, samples, limits, description })

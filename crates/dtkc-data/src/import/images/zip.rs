@@ -46,6 +46,7 @@ impl ZipSource {
             count: Some(entries.len() as u64),
             classes,
             paths: true,
+            origin: path.file_name().map(|n| n.to_string_lossy().into_owned()),
             notes,
         };
         Ok(Self { path: path.to_owned(), archive, entries, shown, labels, limits: Limits::default(), description })
@@ -83,10 +84,12 @@ impl ZipSource {
 
 fn open_archive(path: &Path) -> Result<Archive, ImportError> {
     let file = BufReader::new(fs_err::File::open(path)?);
-    ZipArchive::new(file).map_err(|e| {
-        let reason = format!("the zip archive is cut off or damaged ({e}); copy or download it again");
-        ImportError::file(path, reason)
-    })
+    ZipArchive::new(file).map_err(|e| damaged(path, &e))
+}
+
+/// An archive that cannot be read.
+pub fn damaged(path: &Path, error: &zip::result::ZipError) -> ImportError {
+    ImportError::file(path, format!("the zip archive is cut off or damaged ({error}); copy or download it again"))
 }
 
 impl Source for ZipSource {
