@@ -8,6 +8,29 @@
 //! - [`ImageWriter`] and [`SequenceWriter`] stream a file to the disk; it appears whole or not at all.
 //! - [`Dataset`] opens and checks a file and reads it by index or by range.
 //! - [`Batches`] yields shuffled minibatches, from memory or streamed.
+//!
+//! ```
+//! use dtkc_data::{Batches, Dataset, ImageShape, ImageWriter, LoadOptions, WriterOptions};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("dots.h5");
+//! let shape = ImageShape { height: 8, width: 8, channels: 1 };
+//! let mut writer = ImageWriter::create(&path, WriterOptions::new(shape, "dots", "made here"))?;
+//! for i in 0..100u8 {
+//!     writer.push(&[i; 64], Some(i64::from(i % 2)), None)?;
+//! }
+//! writer.finish()?;
+//!
+//! let dataset = Dataset::open(&path)?;
+//! assert_eq!((dataset.len(), dataset.read(&[99, 0])?[63]), (100, 99));
+//!
+//! let mut batches = Batches::over(dataset, LoadOptions { batch: 30, seed: 1, ..LoadOptions::default() })?;
+//! for batch in batches.epoch(0) {
+//!     let batch = batch?;
+//!     assert_eq!(batch.images.len(), batch.indices.len() * shape.bytes());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod fetch;
 pub mod import;

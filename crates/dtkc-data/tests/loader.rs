@@ -171,3 +171,18 @@ fn nonsense_is_refused() {
     let text = refused(LoadOptions { window: Some(0), ..LoadOptions::default() });
     assert_eq!(text, "a shuffle window needs at least one chunk");
 }
+
+#[test]
+fn a_file_that_goes_bad_ends_the_epoch_with_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Set::new(SHAPE, 100).write(&folder.path().join("a.h5"));
+    let mut batches = Batches::new(&path, options(LoadMode::Stream, 10, 1, Some(1))).unwrap();
+    assert_eq!(epoch(&mut batches, 0).len(), 10);
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(5000).unwrap();
+    for number in [5, 6] {
+        let results: Vec<_> = batches.epoch(number).collect();
+        let error = results.last().unwrap().as_ref().unwrap_err().to_string();
+        assert!(error.contains("is damaged or incomplete (it is cut off)"), "{error}");
+        assert!(results.len() <= 10 && results[..results.len() - 1].iter().all(Result::is_ok));
+    }
+}

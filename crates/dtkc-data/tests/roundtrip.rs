@@ -148,3 +148,31 @@ fn an_old_file_stays_until_the_new_one_is_complete() {
     assert_eq!(Dataset::open(&path).unwrap().len(), 3);
     assert_eq!(listing(folder.path()), ["a.h5"]);
 }
+
+#[test]
+fn files_of_other_writers_are_read() {
+    use hdf5::types::{FixedAscii, FixedUnicode, VarLenAscii};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.h5");
+    let file = hdf5::File::create(&path).unwrap();
+    // What h5py makes of plain Python: contiguous data, small integers, fixed-length or ASCII strings.
+    file.new_attr::<u8>().create("dtkc_schema").unwrap().write_scalar(&1).unwrap();
+    let kind = FixedAscii::<6>::from_ascii("images").unwrap();
+    file.new_attr::<FixedAscii<6>>().create("kind").unwrap().write_scalar(&kind).unwrap();
+    let pixels: Vec<u8> = (0..3).flat_map(|i| image(GRAY, i)).collect();
+    let view = ndarray::ArrayView4::from_shape((3, 28, 28, 1), &pixels).unwrap();
+    file.new_dataset_builder().with_data(view).create("images").unwrap();
+    file.new_dataset_builder().with_data(&[2i16, 0, 1]).create("labels").unwrap();
+    let names: Vec<FixedUnicode<8>> = ["ä", "b", "c"].iter().map(|n| n.parse().unwrap()).collect();
+    file.new_dataset_builder().with_data(&names).create("label_names").unwrap();
+    let paths: Vec<VarLenAscii> = ["x", "y", "z"].iter().map(|n| VarLenAscii::from_ascii(n).unwrap()).collect();
+    file.new_dataset_builder().with_data(&paths).create("paths").unwrap();
+    file.close().unwrap();
+    let dataset = Dataset::open(&path).unwrap();
+    assert_eq!((dataset.name(), dataset.source(), dataset.storage().chunk.clone()), ("other", "", None));
+    assert!(dataset.read(&[2, 0]).unwrap() == [image(GRAY, 2), image(GRAY, 0)].concat());
+    assert_eq!(dataset.labels().unwrap().unwrap(), [2, 0, 1]);
+    assert_eq!(dataset.label_names().unwrap().unwrap(), ["ä", "b", "c"]);
+    assert_eq!(dataset.paths(1..3).unwrap().unwrap(), ["y", "z"]);
+    assert_eq!(Batches::over(dataset, LoadOptions::default()).unwrap().epoch(0).count(), 1);
+}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hdf5::types::{FloatSize, IntSize, TypeDescriptor, VarLenAscii, VarLenUnicode};
+use hdf5::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5::{File, LinkType, MinorErrorCode};
 
 use super::rows::Rows;
@@ -93,16 +93,7 @@ impl<'a> Candidate<'a> {
 
     fn text_attribute(&self, name: &str) -> Result<Option<String>, DataError> {
         let Ok(attribute) = self.file.attr(name) else { return Ok(None) };
-        let strings = match (attribute.size(), h5::type_of(&attribute)) {
-            (1, Some(TypeDescriptor::VarLenUnicode)) => {
-                attribute.read_raw::<VarLenUnicode>().map(|v| h5::strings(&v)).ok()
-            }
-            (1, Some(TypeDescriptor::VarLenAscii)) => {
-                attribute.read_raw::<VarLenAscii>().map(|v| h5::ascii_strings(&v)).ok()
-            }
-            _ => None,
-        };
-        match strings.and_then(|s| s.into_iter().next()) {
+        match text::attribute(&attribute) {
             Some(text) => Ok(Some(text)),
             None => Err(self.layout(format!("its attribute {name} is not a string"))),
         }
