@@ -80,7 +80,7 @@ impl Convolution {
     }
 
     /// Gradients of the weights and the bias and, on request, of the input.
-    pub(crate) fn backward(&self, upstream: &Upstream<'_>, mut dx: Option<&mut [f32]>) -> Gradients {
+    pub(crate) fn backward(&self, upstream: &Upstream<'_>, dx: Option<&mut [f32]>) -> Gradients {
         let (input, output) = (self.geometry.input_len(), self.geometry.output_len());
         let part = part_len(upstream.x.len() / input);
         let parts = upstream.x.len().div_ceil(part * input);
@@ -93,7 +93,7 @@ impl Convolution {
         // Each part of the batch sums its own gradients; the sums are added in a fixed order afterwards.
         let (length, channels) = (self.weight_len(), self.geometry.channels_out);
         scratch::with(parts * (length + channels), |sums| {
-            let dx_parts = split_or_none(dx.as_deref_mut(), part * input, parts);
+            let dx_parts = split_or_none(dx, part * input, parts);
             let jobs = sums.chunks_exact_mut(length + channels).zip(dx_parts).enumerate();
             for_each(jobs, |(index, (sums, mut dx))| {
                 sums.fill(0.0);

@@ -1,5 +1,8 @@
 //! The numeric loops, on plain slices: nothing here knows burn or threads.
 
+// Loops over the lanes of several fixed-size arrays at once read best by index.
+#![allow(clippy::needless_range_loop)]
+
 pub(crate) mod direct;
 pub(crate) mod geometry;
 pub(crate) mod isa;

@@ -2,7 +2,7 @@
 
 use crate::cpu::{
     isa::per_isa,
-    tile::{Tile, dot, load, outer, store},
+    tile::{Tile, blocks, dot, load, outer, store, with_rows},
 };
 
 /// Columns of a block at most.
@@ -34,32 +34,53 @@ pub(crate) fn blocks_of(size: usize, lanes: usize) -> Vec<Block> {
     blocks
 }
 
-per_isa! {
-    /// A block of `V^T V`, as `lanes x width`; with `weighted`, entries that stand for two are scaled by sqrt 2, so
-    /// that the inner product of two such blocks counts them twice.
-    pub(crate) fn build(block: Block, v: &[f32], stride: usize, weighted: bool, out: &mut [f32]) => build_body;
+/// The rows of `V` (`rows x stride`) in panels of `lanes` columns, `[panel][row][lane]`: a block then reads a few
+/// contiguous pieces, whatever the size of the matrix.
+pub(crate) fn to_panels(v: &[f32], stride: usize, lanes: usize, panels: &mut [f32]) {
+    let rows = v.len() / stride;
+    for (column, panel) in panels.chunks_exact_mut(rows * lanes).enumerate() {
+        for (to, from) in panel.chunks_exact_mut(lanes).zip(v.chunks_exact(stride)) {
+            to.copy_from_slice(&from[column * lanes..][..lanes]);
+        }
+    }
+}
+
+/// The inverse of [`to_panels`].
+pub(crate) fn from_panels(panels: &[f32], stride: usize, lanes: usize, v: &mut [f32]) {
+    let rows = v.len() / stride;
+    for (column, panel) in panels.chunks_exact(rows * lanes).enumerate() {
+        for (from, to) in panel.chunks_exact(lanes).zip(v.chunks_exact_mut(stride)) {
+            to[column * lanes..][..lanes].copy_from_slice(from);
+        }
+    }
 }
 
 per_isa! {
-    /// Adds what a block of a symmetric `S` gives to `V S`: the block itself and its mirror image.
-    pub(crate) fn fold(block: Block, v: &[f32], stride: usize, s: &[f32], sums: &mut [f32], scratch: &mut [f32])
-        => fold_body;
+    /// A block of `V^T V`, as `lanes x width`, from the panels of `V`; with `weighted`, entries that stand for two are
+    /// scaled by sqrt 2, so that the inner product of two such blocks counts them twice.
+    pub(crate) fn build(block: Block, panels: &[f32], rows: usize, weighted: bool, out: &mut [f32]) => build_body;
+}
+
+per_isa! {
+    /// Adds what a block of a symmetric `S` gives to `V S`, both in panels: the block itself and its mirror image.
+    pub(crate) fn fold(block: Block, panels: &[f32], rows: usize, s: &[f32], sums: &mut [f32]) => fold_body;
 }
 
 #[inline(always)]
 fn build_body<const FMA: bool, const P: usize, const L: usize, const W: usize>(
     block: Block,
-    v: &[f32],
-    stride: usize,
+    panels: &[f32],
+    rows: usize,
     weighted: bool,
     out: &mut [f32],
 ) {
-    let rows = v.len() / stride;
+    let left = &panels[block.row * rows..][..rows * L];
     for offset in (0..block.width).step_by(L) {
-        let columns = (&v[block.column + offset..], stride);
-        let double = weighted && block.column + offset != block.row;
+        let column = block.column + offset;
+        let right = (&panels[column * rows..][..rows * L], L);
+        let double = weighted && column != block.row;
         for i in (0..L).step_by(4) {
-            let tile = outer::<FMA, 4, L>((&v[block.row + i..], stride), columns, rows, [[0.0; L]; 4]);
+            let tile = outer::<FMA, 4, L>((&left[i..], L), right, rows, [[0.0; L]; 4]);
             let tile = if double { scaled(tile) } else { tile };
             store(&tile, &mut out[i * block.width + offset..], block.width);
         }
@@ -79,22 +100,19 @@ fn scaled<const L: usize>(mut tile: Tile<4, L>) -> Tile<4, L> {
 #[inline(always)]
 fn fold_body<const FMA: bool, const P: usize, const L: usize, const W: usize>(
     block: Block,
-    v: &[f32],
-    stride: usize,
+    panels: &[f32],
+    rows: usize,
     s: &[f32],
     sums: &mut [f32],
-    scratch: &mut [f32],
 ) {
-    let rows = v.len() / stride;
-    let (lines, _) = scratch.as_chunks_mut::<L>();
+    let mut lines = [[0.0; L]; L];
     for offset in (0..block.width).step_by(L) {
         let column = block.column + offset;
         // sums[:, column..] += V[:, row..] S[row.., column..]
-        let lines = &mut lines[..L];
         for (i, line) in lines.iter_mut().enumerate() {
             *line = *crate::cpu::chunk(&s[i * block.width + offset..]);
         }
-        add_products::<FMA, L>(&v[block.row..], lines, &mut sums[column..], stride, rows);
+        add_product::<FMA, P, L>(&panels[block.row * rows..], &lines, &mut sums[column * rows..], rows);
         if column == block.row {
             continue;
         }
@@ -104,28 +122,24 @@ fn fold_body<const FMA: bool, const P: usize, const L: usize, const W: usize>(
                 *value = s[i * block.width + offset + j];
             }
         }
-        add_products::<FMA, L>(&v[column..], lines, &mut sums[block.row..], stride, rows);
+        add_product::<FMA, P, L>(&panels[column * rows..], &lines, &mut sums[block.row * rows..], rows);
     }
 }
 
-/// `sums += v lines` for matrices that share a stride.
+/// `sums += panel lines` for one panel of each.
 #[inline(always)]
-fn add_products<const FMA: bool, const L: usize>(
-    v: &[f32],
+fn add_product<const FMA: bool, const P: usize, const L: usize>(
+    panel: &[f32],
     lines: &[[f32; L]],
     sums: &mut [f32],
-    stride: usize,
     rows: usize,
 ) {
-    let mut i = 0;
-    while i + 4 <= rows {
-        let tile: Tile<4, L> = load(&sums[i * stride..], stride);
-        store(&dot::<FMA, 4, L>(&v[i * stride..], stride, lines, tile), &mut sums[i * stride..], stride);
-        i += 4;
+    for (i, count) in blocks(rows, P) {
+        with_rows!(count, P, add_rows::<FMA, _, L>(&panel[i * L..], lines, &mut sums[i * L..]));
     }
-    while i < rows {
-        let tile: Tile<1, L> = load(&sums[i * stride..], stride);
-        store(&dot::<FMA, 1, L>(&v[i * stride..], stride, lines, tile), &mut sums[i * stride..], stride);
-        i += 1;
-    }
+}
+
+#[inline(always)]
+fn add_rows<const FMA: bool, const R: usize, const L: usize>(panel: &[f32], lines: &[[f32; L]], sums: &mut [f32]) {
+    store(&dot::<FMA, R, L>(panel, L, lines, load(sums, L)), sums, L);
 }
