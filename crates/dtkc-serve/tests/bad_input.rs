@@ -179,7 +179,7 @@ fn invalid_base64_and_invalid_json() {
         assert_eq!(answer.status, 400, "{body}: {}", answer.text());
         answer.code();
     }
-    for query in ["top_k=-1", "top_k=many", "embedding=maybe", "topk=3"] {
+    for query in ["top_k=-1", "top_k=10001", "top_k=many", "embedding=maybe", "topk=3"] {
         server.post(&format!("/v1/assign?{query}"), "image/png", &png(S, S, 1)).expect(400, "bad_query");
     }
 }
