@@ -34,11 +34,11 @@ log=$folder/bench-data.log
 cat "$file" >/dev/null # warm
 
 for _ in $(seq "$repeats"); do
-    "$bench" random "$file" "$folder/indices" --batch $batch >>"$log"
-    "$python" scripts/bench-data.py "$file" "$folder/indices" $batch >>"$log"
-    "$bench" epochs "$file" --batch $batch >>"$log"
-    "$bench" epochs "$file" --batch $batch --memory >>"$log"
-done
+    "$bench" random "$file" "$folder/indices" --batch $batch
+    "$python" scripts/bench-data.py "$file" "$folder/indices" $batch
+    "$bench" epochs "$file" --batch $batch
+    "$bench" epochs "$file" --batch $batch --memory
+done >>"$log"
 
 "$python" - "$log" <<'PYTHON'
 import json, statistics, sys

@@ -26,6 +26,7 @@ python_with() {
 
 # start_server MODEL [FLAG...]: builds, starts, sets `address` and `model`; the server ends with the script.
 start_server() {
+  # shellcheck disable=SC2034 # for the script that sources this one
   model=$(basename "$1" .onnx)
   cargo build --release --quiet -p dtkc-serve
   work=$(mktemp -d)
