@@ -114,7 +114,7 @@ fn foreign_hdf5_groups_are_joined() {
     usps(&work.path("usps.h5"), 0);
     let said = work.run(&["import", "usps.h5", "--out", "a.h5"]);
     assert!(said.out.contains("values from 0 to 1 scaled"), "{}", said.out);
-    let dataset = Dataset::open(&work.path("a.h5")).unwrap();
+    let dataset = Dataset::open(work.path("a.h5")).unwrap();
     assert_eq!(dataset.image_shape().unwrap().to_string(), "4x4x1");
     assert_eq!(labels(&dataset), [3, 4, 5, 2, 3]);
     // 3/8, 4/8, 5/8, 2/8 and 3/8 of 255, rounded half up.

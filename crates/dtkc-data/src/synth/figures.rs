@@ -151,17 +151,17 @@ mod tests {
 
     #[test]
     fn every_figure_stays_on_the_canvas() {
-        for class in 0..NAMES.len() {
+        for (class, name) in NAMES.iter().enumerate() {
             for stream in 0..50 {
                 let strokes = draw(class, &mut Random::new(1, stream));
                 let points: Vec<Point> = strokes.iter().flat_map(|s| s.points.clone()).collect();
-                assert!(points.len() >= 4, "{}", NAMES[class]);
-                assert!(points.iter().flatten().all(|v| v.abs() <= 1.05), "{}: {points:?}", NAMES[class]);
+                assert!(points.len() >= 4, "{name}");
+                assert!(points.iter().flatten().all(|v| v.abs() <= 1.05), "{name}: {points:?}");
                 let span = |axis: usize| {
                     let values = points.iter().map(|p| p[axis]);
                     values.clone().fold(f64::MIN, f64::max) - values.fold(f64::MAX, f64::min)
                 };
-                assert!(span(0) > 0.7 && span(1) > 0.7, "{}", NAMES[class]);
+                assert!(span(0) > 0.7 && span(1) > 0.7, "{name}");
             }
         }
     }

@@ -51,7 +51,7 @@ impl Work {
     pub fn made(&self, args: &[&str], out: &str) -> Dataset {
         let said = self.run(args);
         assert_eq!(said.code, 0, "{args:?}: {}", said.err);
-        Dataset::open(&self.path(out)).unwrap()
+        Dataset::open(self.path(out)).unwrap()
     }
 
     /// Runs the program, which must fail with one sentence and leave nothing of its output.

@@ -49,6 +49,11 @@ pub enum Block {
 }
 
 impl Block {
+    /// True where nothing was left to read.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// How many values.
     pub fn len(&self) -> usize {
         match self {
