@@ -115,7 +115,7 @@ impl Confusion {
             }
             writeln!(f, "{}", if order.len() > LISTED { "  .." } else { "" })?;
         }
-        write!(f, "* matched with the class\n")
+        writeln!(f, "* matched with the class")
     }
 }
 
