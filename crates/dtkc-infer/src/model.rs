@@ -18,6 +18,7 @@ pub struct ModelFile {
     bytes: Arc<[u8]>,
     metadata: Arc<Metadata>,
     shape: Shape,
+    largest_value: usize,
 }
 
 impl ModelFile {
@@ -96,6 +97,11 @@ impl ModelFile {
         self.metadata.embedding_size
     }
 
+    /// Numbers in the largest value inside the network, for one image.
+    pub(crate) fn largest_value(&self) -> usize {
+        self.largest_value
+    }
+
     /// Gives clusters other names than those in the file; the file itself is not changed.
     pub fn rename(&mut self, names: &Names) {
         names.apply(Arc::make_mut(&mut self.metadata));
@@ -115,7 +121,9 @@ impl ModelFile {
             color: input.color.parse().map_err(|_| unknown(format!("the colour mode {:?}", input.color)))?,
             resize: input.resize.parse().map_err(|_| unknown(format!("the resize rule {:?}", input.resize)))?,
         };
-        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata: Arc::new(metadata), shape })
+        let largest_value = dtkc_onnx::largest_value(&bytes).map_err(wrong)?;
+        let metadata = Arc::new(metadata);
+        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, shape, largest_value })
     }
 }
 

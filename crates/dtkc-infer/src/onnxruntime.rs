@@ -50,8 +50,8 @@ impl OnnxRuntime {
     }
 }
 
-fn configure(builder: SessionBuilder, options: &SessionOptions) -> Result<SessionBuilder, ort::Error<SessionBuilder>> {
-    builder
+fn configure(builder: SessionBuilder, options: &SessionOptions) -> ort::Result<SessionBuilder> {
+    let builder = builder
         // Below this level batches of one and of many, or one thread and two, can differ in the last bits.
         .with_optimization_level(GraphOptimizationLevel::All)?
         .with_intra_threads(options.intra_threads.max(1))?
@@ -59,7 +59,8 @@ fn configure(builder: SessionBuilder, options: &SessionOptions) -> Result<Sessio
         // A spinning thread takes the processor from the decoders.
         .with_intra_op_spinning(false)?
         // Batches vary in size, and a pattern is kept for every size.
-        .with_memory_pattern(false)
+        .with_memory_pattern(false)?;
+    Ok(builder)
 }
 
 fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder, InferError> {

@@ -197,6 +197,12 @@ impl<T> Iterator for Results<T> {
     }
 }
 
+/// The pixels of the images that can be used, and each image's row among them.
+struct Prepared {
+    pixels: Vec<u8>,
+    rows: Vec<Result<usize, ItemError>>,
+}
+
 struct Worker {
     session: Session,
     preparer: Preparer,
@@ -227,14 +233,13 @@ impl Worker {
     }
 
     fn batch(&mut self, work: Work) -> Result<Batch, InferError> {
-        let (pixels, rows) = self.prepare(work)?;
+        let Prepared { pixels, rows } = self.prepare(work)?;
         let good = rows.iter().flatten().count();
         let assignments = self.session.run(&pixels, good)?;
         Ok(Batch { rows, assignments, pixels: self.keep_pixels.then_some(pixels) })
     }
 
-    /// The pixels of the images that can be used, and each image's row among them.
-    fn prepare(&mut self, work: Work) -> Result<(Vec<u8>, Vec<Result<usize, ItemError>>), InferError> {
+    fn prepare(&mut self, work: Work) -> Result<Prepared, InferError> {
         let shape = self.shape;
         match work {
             Work::Images(images) => {
@@ -247,7 +252,7 @@ impl Worker {
                     return Err(InferError::Pixels { count, each, found: pixels.len() });
                 }
                 if (height, width, color) == (shape.height, shape.width, shape.color) {
-                    return Ok((pixels, (0..count).map(Ok).collect()));
+                    return Ok(Prepared { pixels, rows: (0..count).map(Ok).collect() });
                 }
                 let limits = self.limits;
                 Ok(self.each(count, |preparer, image, out| {
@@ -264,7 +269,7 @@ impl Worker {
         &mut self,
         count: usize,
         mut one: impl FnMut(&mut Preparer, usize, &mut [u8]) -> Result<(), ItemError>,
-    ) -> (Vec<u8>, Vec<Result<usize, ItemError>>) {
+    ) -> Prepared {
         let bytes = self.shape.bytes();
         let mut pixels = vec![0; count * bytes];
         let mut good = 0;
@@ -277,6 +282,6 @@ impl Worker {
             }));
         }
         pixels.truncate(good * bytes);
-        (pixels, rows)
+        Prepared { pixels, rows }
     }
 }

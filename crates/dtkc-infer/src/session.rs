@@ -1,9 +1,13 @@
 //! A loaded model that turns pixels into assignments.
 
-use ndarray::Array2;
+use ndarray::{Array2, s};
 
 use crate::onnxruntime::OnnxRuntime;
 use crate::{Assignments, Device, InferError, ModelFile, Runtime};
+
+/// Bytes that the largest value inside the network may take on the CPU. More brings no speed, and a batch of photos
+/// would otherwise need gigabytes.
+const SLICE_BYTES: usize = 8 << 20;
 
 /// How a session runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +28,8 @@ impl Default for SessionOptions {
 pub struct Session {
     engine: Engine,
     size: ModelSize,
+    /// Images that are run at once.
+    slice: usize,
 }
 
 enum Engine {
@@ -47,30 +53,48 @@ impl Session {
         let shape = model.shape();
         let image = [shape.height, shape.width, shape.color.channels()];
         let size = ModelSize { image, clusters: model.clusters(), embedding: model.embedding_size() };
-        #[cfg(feature = "tract")]
-        if options.device == Device::Tract {
-            let engine = Engine::Tract(crate::tract::Tract::load(model, size)?);
-            return Ok(Self { engine, size });
-        }
-        let engine = Engine::OnnxRuntime(OnnxRuntime::load(runtime, model, size, options)?);
-        Ok(Self { engine, size })
+        let engine = match options.device {
+            #[cfg(feature = "tract")]
+            Device::Tract => Engine::Tract(crate::tract::Tract::load(model, size)?),
+            _ => Engine::OnnxRuntime(OnnxRuntime::load(runtime, model, size, options)?),
+        };
+        let slice = match options.device {
+            Device::Cuda(_) | Device::TensorRt(_) => usize::MAX,
+            _ => (SLICE_BYTES / size_of::<f32>() / model.largest_value()).max(1),
+        };
+        Ok(Self { engine, size, slice })
     }
 
     /// Assigns `count` images; `pixels` holds them one after the other in the model's shape. On the CPU each image's
-    /// answer is the same to the last bit whatever else is in the batch.
+    /// answer is the same to the last bit whatever else is in the batch, and the memory that is needed does not grow
+    /// with the batch: a large one is run in slices.
     pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
         let each = self.size.image.iter().product();
         if count.checked_mul(each) != Some(pixels.len()) {
             return Err(InferError::Pixels { count, each, found: pixels.len() });
         }
-        if count == 0 {
-            return Ok(Assignments {
-                clusters: Vec::new(),
-                probabilities: Array2::zeros((0, self.size.clusters)),
-                embedding: Array2::zeros((0, self.size.embedding)),
-            });
+        if (1..=self.slice).contains(&count) {
+            return self.engine.run(pixels, count);
         }
-        match &mut self.engine {
+        let mut all = Assignments {
+            clusters: Vec::with_capacity(count),
+            probabilities: Array2::zeros((count, self.size.clusters)),
+            embedding: Array2::zeros((count, self.size.embedding)),
+        };
+        for part in pixels.chunks(self.slice.saturating_mul(each)) {
+            let answer = self.engine.run(part, part.len() / each)?;
+            let rows = all.clusters.len()..all.clusters.len() + answer.len();
+            all.probabilities.slice_mut(s![rows.clone(), ..]).assign(&answer.probabilities);
+            all.embedding.slice_mut(s![rows, ..]).assign(&answer.embedding);
+            all.clusters.extend(answer.clusters);
+        }
+        Ok(all)
+    }
+}
+
+impl Engine {
+    fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
+        match self {
             Engine::OnnxRuntime(engine) => engine.run(pixels, count),
             #[cfg(feature = "tract")]
             Engine::Tract(engine) => engine.run(pixels, count),

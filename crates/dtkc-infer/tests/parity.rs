@@ -86,6 +86,17 @@ fn an_answer_does_not_depend_on_the_batch_or_the_threads() {
     }
 }
 
+/// Values of 20 x 320 x 320 floats: at 8 MiB a slice has one image, and the batch is put together again.
+#[test]
+fn a_batch_of_large_images_is_run_in_slices() {
+    let sample = Sample { height: 324, width: 324, filters: 20, ..Sample::small() };
+    let model = model(&sample);
+    let pixels = sample.images(3);
+    let mut session = session(&model, 1);
+    let together = bits(&[session.run(&pixels, 3).unwrap()]);
+    assert!(together == bits(&in_batches(&mut session, &pixels, 3, 1)));
+}
+
 #[test]
 fn a_constant_image_is_zeros_and_not_nan() {
     let sample = Sample::small();

@@ -40,6 +40,7 @@ fn the_runtime_is_found_or_the_error_says_how_to_get_it() {
         match Session::new(&runtime, &model, &options) {
             Err(error) => {
                 let text = error.to_string();
+                println!("{text}");
                 assert!(text.contains(&format!("device {device} cannot be used")), "{text}");
                 assert!(text.contains("--device cpu") && !text.contains('\n'), "{text}");
             }

@@ -28,5 +28,5 @@ mod write;
 pub use error::OnnxError;
 pub use metadata::{Cluster, InputSpec, Metadata, Parity, Provenance, SCHEMA};
 pub use network::{Layer, Network, Weights};
-pub use read::{MAX_BYTES, fingerprint, read_metadata, with_metadata};
+pub use read::{MAX_BYTES, fingerprint, largest_value, read_metadata, with_metadata};
 pub use write::{IR_VERSION, OPSET, write};

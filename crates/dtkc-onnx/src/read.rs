@@ -12,6 +12,9 @@ use crate::{Metadata, OnnxError};
 /// wrong or hostile file from filling the memory.
 pub const MAX_BYTES: u64 = 256 << 20;
 
+/// The most rows, columns or features that are believed.
+const MAX_SIZE: usize = 1 << 16;
+
 /// SHA-256 of everything but the metadata: a flipped bit in the weights would otherwise go unnoticed.
 const CHECKSUM: &str = "dtkc.graph_sha256";
 
@@ -42,6 +45,21 @@ fn read(bytes: &[u8]) -> Result<(Graph, Metadata), OnnxError> {
     check_graph(&graph)?;
     check_interface(&graph, &metadata)?;
     Ok((graph, metadata))
+}
+
+/// Numbers in the largest value that the graph states between two of its nodes, for one image: what memory and time
+/// of a batch go with.
+pub fn largest_value(bytes: &[u8]) -> Result<usize, OnnxError> {
+    let graph = parse(bytes)?.graph.unwrap_or_default();
+    let count = |value: &ValueInfo| -> usize {
+        let shape = value.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref()?.shape.as_ref());
+        let sizes = shape.into_iter().flat_map(|shape| &shape.dim).map(|dimension| match dimension.value {
+            Some(DimensionValue::Size(size)) => usize::try_from(size).unwrap_or(1).max(1),
+            _ => 1,
+        });
+        sizes.fold(1, usize::saturating_mul)
+    };
+    Ok(graph.input.iter().chain(&graph.value_info).map(count).max().unwrap_or(1))
 }
 
 /// The same model file with other metadata; the bytes of everything else are untouched. Input, number of clusters
@@ -136,6 +154,12 @@ fn check_interface(graph: &Graph, metadata: &Metadata) -> Result<(), OnnxError> 
         let reason = format!("is {:?} instead of gray or rgb", input.color);
         return Err(OnnxError::Entry { key: "dtkc.input.color".into(), reason });
     };
+    let sizes =
+        [("input.height", input.height), ("input.width", input.width), ("embedding_size", metadata.embedding_size)];
+    if let Some((key, size)) = sizes.into_iter().find(|(_, size)| !(1..=MAX_SIZE).contains(size)) {
+        let reason = format!("is {size}, not between 1 and {MAX_SIZE}");
+        return Err(OnnxError::Entry { key: format!("dtkc.{key}"), reason });
+    }
     let k = metadata.k();
     let inputs = [("image", DataType::Uint8, vec![input.height, input.width, channels])];
     let outputs = [

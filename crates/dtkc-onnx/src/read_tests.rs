@@ -81,6 +81,8 @@ fn metadata_that_contradicts_the_graph_is_refused() {
     assert!(refusal(&set_entry("dtkc.input.color", "gray")).contains("says [batch, 22, 27, 1]"));
     assert!(refusal(&set_entry("dtkc.input.color", "cmyk")).contains("gray or rgb"));
     assert!(refusal(&set_entry("dtkc.embedding_size", "8")).contains("`embedding`"));
+    assert!(refusal(&set_entry("dtkc.input.width", "0")).contains("not between 1 and"));
+    assert!(refusal(&set_entry("dtkc.embedding_size", "99999999")).contains("not between 1 and"));
     assert!(refusal(&set_entry("dtkc.embedding_size", "-1")).contains("not a number"));
     assert!(refusal(&set_entry("dtkc.k", "5")).contains("4 values for 5 clusters"));
     assert!(refusal(&set_entry("dtkc.cluster_sizes", "[1,2")).contains("cannot be read"));
@@ -128,6 +130,14 @@ fn weights_in_other_files_are_refused() {
         model.graph.as_mut().unwrap().node.insert(0, node);
     });
     assert!(refusal(&hidden).contains("in another file"));
+}
+
+#[test]
+fn the_largest_value_is_found() {
+    // 22 x 27 x 3 pixels are fewer than 5 filters of 18 x 23.
+    assert_eq!(largest_value(&sample()), Ok(5 * 18 * 23));
+    assert_eq!(largest_value(&changed(|model| model.graph.as_mut().unwrap().value_info.clear())), Ok(22 * 27 * 3));
+    assert!(largest_value(b"").is_err());
 }
 
 #[test]
