@@ -20,9 +20,10 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-"$DTKC_BIN/dtkc-data" synth --kind glyphs --count 1200 --seed 3 --out "$work/glyphs.h5" --quiet >/dev/null
+"$DTKC_BIN/dtkc-data" synth --kind glyphs --count 600 --seed 3 --out "$work/glyphs.h5" --quiet >/dev/null
 fit=("$DTKC_BIN/dtkc-train" fit --data "$work/glyphs.h5" --clusters 10 --quiet --seed 1 --runs 5 --epochs 6 --prune
-  --set prune.first_epoch=2 --set run.comparison_batches=4 --checkpoint-every 100ms)
+  --set prune.first_epoch=2 --set run.comparison_batches=4 --checkpoint-every 100ms
+  --set network.hidden=16 --set "network.blocks=[{filters=8,kernel=5},{filters=8,kernel=3}]")
 
 echo "undisturbed run"
 begin=$(date +%s%N)

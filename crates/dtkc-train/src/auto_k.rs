@@ -56,80 +56,78 @@ pub fn rank(run: &RunDir, config: &RunConfig, quiet: bool) -> Result<Vec<Trial>,
     let range = config.run.k_range;
     let wanted: Vec<usize> =
         (range.first..=range.last).filter(|k| trials.iter().all(|trial| trial.clusters != *k)).collect();
-    let mut batches = trainer::open_batches(config)?;
-    let total = wanted.len() * 2 * config.run.trial_steps;
-    let progress = Progress::new_unless(quiet, "try clusters", "steps", Some(total as u64));
+    let total = (wanted.len() * 2 * config.run.trial_steps) as u64;
+    let progress = Progress::new_unless(quiet, "try clusters", "steps", Some(total));
+    let mut search = Search { run, config, batches: trainer::open_batches(config)?, progress };
     for k in wanted {
-        progress.note(format!("k = {k}"));
-        let trial = try_one(config, k, &mut batches, &progress)?;
+        search.progress.note(format!("k = {k}"));
+        let trial = search.try_one(k)?;
         append(run, &trial)?;
         trials.push(trial);
     }
-    progress.finish();
+    search.progress.finish();
     trials.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.clusters.cmp(&b.clusters)));
     Ok(trials)
 }
 
-fn try_one(
-    config: &RunConfig,
-    clusters: usize,
-    batches: &mut Batches,
-    progress: &Progress,
-) -> Result<Trial, TrainError> {
-    let mut settings = config.settings.clone();
-    // The schedule of the learning rate should come to its end within the trial.
-    settings.plan.epochs = config.run.trial_steps.div_ceil(batches.batches_per_epoch()).max(1);
-    let recipe = Recipe::new(&settings, config.model_of(clusters)?, config.run.device.open()?)?;
-    let mut found = Vec::new();
-    for attempt in 0..2 {
-        let place = [clusters as u64, attempt];
-        let mut model = short_run(&recipe, config, batches, place, progress)?;
-        if config.run.refresh_statistics {
-            eval::refresh_statistics(&recipe, &mut model, batches)?;
-        }
-        found.push(look(&recipe, &model, batches)?);
-    }
-    let stability = dtkc_metrics::ari(&found[0].clusters, &found[1].clusters)?;
-    let seed = seeds::derive(config.run.seed, Purpose::Sample, &[clusters as u64]);
-    let silhouettes = found.iter().map(|seen| silhouette(seen, seed)).sum::<f64>() / 2.0;
-    let used_clusters = found.iter().map(Seen::used).min().unwrap_or(0);
-    let score = (stability + silhouettes) / 2.0;
-    Ok(Trial { clusters, score, stability, silhouette: silhouettes, used_clusters })
+struct Search<'a> {
+    run: &'a RunDir,
+    config: &'a RunConfig,
+    batches: Batches,
+    progress: Progress,
 }
 
-/// Trains new weights for `trial_steps` steps.
-fn short_run(
-    recipe: &Recipe,
-    config: &RunConfig,
-    batches: &mut Batches,
-    place: [u64; 2],
-    progress: &Progress,
-) -> Result<Model, TrainError> {
-    let seed = config.run.seed;
-    let mut model = recipe.init(seeds::derive(seed, Purpose::Weights, &place));
-    let mut adam = recipe.adam();
-    let views = seeds::derive(seed, Purpose::Augmentation, &place);
-    let per_epoch = batches.batches_per_epoch();
-    let mut step = 0;
-    for epoch in 0u64.. {
-        // Orders that no restart uses, different for the two attempts.
-        let order = (1 << 61) | (place[1] << 40) | epoch;
-        for (i, batch) in batches.epoch(order).enumerate() {
-            if step == config.run.trial_steps {
-                return Ok(model);
+impl Search<'_> {
+    fn try_one(&mut self, clusters: usize) -> Result<Trial, TrainError> {
+        let options = &self.config.run;
+        let mut settings = self.config.settings.clone();
+        // The schedule of the learning rate should come to its end within the trial.
+        settings.plan.epochs = options.trial_steps.div_ceil(self.batches.batches_per_epoch()).max(1);
+        let recipe = Recipe::new(&settings, self.config.model_of(clusters)?, options.device.open()?)?;
+        let mut found = Vec::new();
+        for attempt in 0..2 {
+            let mut model = self.short_run(&recipe, [clusters as u64, attempt])?;
+            if options.refresh_statistics {
+                eval::refresh_statistics(&recipe, &mut model, &mut self.batches)?;
             }
-            let key = BatchKey { seed: views, epoch, batch: i as u64 };
-            let at = StepPlace { key, epoch: step as f64 / per_epoch as f64 };
-            recipe.step(&mut model, &mut adam, &batch?.images, at, &mut Parts::default());
-            step += 1;
-            progress.inc(1);
-            if interrupt::requested() {
-                let text = "the numbers of clusters tried so far are saved; go on with `dtkc-train resume`";
-                return Err(TrainError::Interrupted(text.into()));
+            found.push(look(&recipe, &model, &mut self.batches)?);
+        }
+        let stability = dtkc_metrics::ari(&found[0].clusters, &found[1].clusters)?;
+        let seed = seeds::derive(options.seed, Purpose::Sample, &[clusters as u64]);
+        let silhouette = found.iter().map(|seen| silhouette(seen, seed)).sum::<f64>() / 2.0;
+        let used_clusters = found.iter().map(Seen::used).min().unwrap_or(0);
+        Ok(Trial { clusters, score: (stability + silhouette) / 2.0, stability, silhouette, used_clusters })
+    }
+
+    /// Trains new weights for `trial_steps` steps.
+    fn short_run(&mut self, recipe: &Recipe, place: [u64; 2]) -> Result<Model, TrainError> {
+        let (seed, steps) = (self.config.run.seed, self.config.run.trial_steps);
+        let mut model = recipe.init(seeds::derive(seed, Purpose::Weights, &place));
+        let mut adam = recipe.adam();
+        let views = seeds::derive(seed, Purpose::Augmentation, &place);
+        let per_epoch = self.batches.batches_per_epoch();
+        let mut step = 0;
+        for epoch in 0u64.. {
+            // Orders that no restart uses, different for the two attempts.
+            let order = (1 << 61) | (place[1] << 40) | epoch;
+            for (i, batch) in self.batches.epoch(order).enumerate() {
+                if step == steps {
+                    return Ok(model);
+                }
+                let key = BatchKey { seed: views, epoch, batch: i as u64 };
+                let at = StepPlace { key, epoch: step as f64 / per_epoch as f64 };
+                recipe.step(&mut model, &mut adam, &batch?.images, at, &mut Parts::default());
+                step += 1;
+                self.progress.inc(1);
+                if interrupt::requested() {
+                    let root = self.run.root().display();
+                    let text = format!("the numbers tried so far are saved; go on with `dtkc-train resume {root}`");
+                    return Err(TrainError::Interrupted(text));
+                }
             }
         }
+        Ok(model)
     }
-    Ok(model)
 }
 
 /// Clusters and embedding of the compared images, in a fixed order.

@@ -1,5 +1,7 @@
 //! What people see while a run goes on.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use dtkc_cli::Progress;
 
 use crate::log::EpochRecord;
@@ -12,12 +14,14 @@ pub struct Console {
     quiet: bool,
     runs: usize,
     epochs: usize,
+    total: AtomicU64,
 }
 
 impl Console {
     /// For `runs` restarts of `epochs` epochs and at most `images` images in all.
     pub fn new(quiet: bool, runs: usize, epochs: usize, images: u64) -> Self {
-        Self { progress: Progress::new_unless(quiet, "train", "images", Some(images)), quiet, runs, epochs }
+        let progress = Progress::new_unless(quiet, "train", "images", Some(images));
+        Self { progress, quiet, runs, epochs, total: AtomicU64::new(images) }
     }
 
     /// A step over `images` images was made.
@@ -29,9 +33,21 @@ impl Console {
         self.progress.inc(images as u64);
     }
 
-    /// `images` need not be trained on any more, or were before this process began.
+    /// `images` were trained on before this process began.
     pub fn skip(&self, images: u64) {
         self.progress.skip(images);
+    }
+
+    /// `images` need not be trained on any more.
+    pub fn spare(&self, images: u64) {
+        let before = self.total.fetch_sub(images, Ordering::Relaxed);
+        self.progress.set_total(before.saturating_sub(images));
+    }
+
+    /// The work is another than it seemed.
+    pub fn set_total(&self, images: u64) {
+        self.total.store(images, Ordering::Relaxed);
+        self.progress.set_total(images);
     }
 
     /// A line above the progress bar.

@@ -31,7 +31,7 @@ impl Trainer<'_> {
             self.close_epoch(restart, &times)?;
             if let Some(reason) = self.reason_to_end(restart) {
                 let left = until - restart.epoch;
-                self.console.skip((left * self.batches.len()) as u64);
+                self.console.spare((left * self.batches.len()) as u64);
                 return self.finish_restart(restart, reason);
             }
             self.journal.save_if_due(restart)?;

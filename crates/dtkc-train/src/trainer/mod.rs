@@ -99,6 +99,8 @@ impl<'a> Trainer<'a> {
         let seconds = log::read(&self.run.log())?.first().map_or(0.0, |record| record.seconds);
         let plan = self.budget.make_plan(&self.config, seconds)?;
         self.console.say(format!("the time is enough for {} restarts of {} epochs", plan.runs, plan.epochs));
+        let stages = prune::stages(self.config.pruning(), plan.runs, plan.epochs);
+        self.console.set_total((prune::total_epochs(&stages, plan.runs) * self.batches.len()) as u64);
         Ok(())
     }
 
