@@ -24,10 +24,10 @@ cargo build --release --workspace --all-targets
 
 step "tests"
 if cargo nextest --version >/dev/null 2>&1; then
-  cargo nextest run --release --workspace
+  cargo nextest run --release --workspace --no-fail-fast
 else
   skipped+=("cargo-nextest (not installed: cargo test ran instead)")
-  cargo test --release --workspace --all-targets
+  cargo test --release --workspace --all-targets --no-fail-fast
 fi
 
 step "documentation tests"
