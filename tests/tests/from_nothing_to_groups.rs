@@ -69,7 +69,7 @@ fn the_same_seed_gives_the_same_model_file() {
 fn a_damaged_file_is_one_sentence_and_exit_code_1_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| text(&folder.path().join(name));
-    let (damaged, out) = (at("damaged.h5"), at("out"));
+    let (damaged, out) = (at("damaged.h5"), at("out.csv"));
     fs::write(&damaged, b"\x89HDF\r\n\x1a\nno more").unwrap();
     let calls: [(&str, Vec<&str>); 3] = [
         ("dtkc-data", vec!["info", &damaged]),
