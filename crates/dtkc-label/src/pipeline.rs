@@ -31,14 +31,17 @@ pub struct Plan<'a> {
     pub sorter: Option<&'a Sorter>,
 }
 
+/// Takes the rows of a portion, and the pixels of the labelled ones where the pool keeps them.
+pub type RowSink<'a> = dyn FnMut(Vec<Row>, &[u8]) -> Result<()> + 'a;
+
 /// Runs a plan to its end, or until `stop` says so; what is under way then is still finished. `sink` gets the rows of
-/// each portion, in order, with the pixels of the labelled ones where the pool keeps them.
+/// each portion, in order.
 pub fn run(
     plan: &Plan<'_>,
     pool: Pool<Vec<Item>>,
     past: Option<Past>,
     stop: &(dyn Fn() -> bool + Sync),
-    sink: &mut dyn FnMut(Vec<Row>, &[u8]) -> Result<()>,
+    sink: &mut RowSink<'_>,
 ) -> Result<Fed> {
     let (feeder, results) = pool.split();
     let failed = AtomicBool::new(false);

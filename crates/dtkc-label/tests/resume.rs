@@ -108,7 +108,7 @@ fn datasets_resume_too() {
     interrupt(&place, "cut.h5", &[], "-KILL", 20_000);
     assert_eq!(interrupt(&place, "cut.h5", &["--resume"], "-INT", 20_000).code(), Some(130));
     let part = dtkc_data::Dataset::open(place.path("cut.h5")).unwrap();
-    assert!(part.len() > 0 && part.len() < IMAGES);
+    assert!(!part.is_empty() && part.len() < IMAGES);
     drop(part);
     complete(&place, "cut.h5");
     let (whole, cut) = ["whole.h5", "cut.h5"].map(|n| dtkc_data::Dataset::open(place.path(n)).unwrap()).into();

@@ -97,7 +97,7 @@ pub struct ServeConfig {
     #[arg(long, value_name = "RATE", env = "DTKC_RATE_LIMIT")]
     pub rate_limit: Option<Rate>,
 
-    /// Web page origin that may call the service from a browser, as https://example.org, or * for all; repeatable
+    /// Web page origin that may call the service from a browser, as `https://example.org`, or * for all; repeatable
     #[arg(long, value_name = "ORIGIN", env = "DTKC_CORS", value_delimiter = ',')]
     pub cors: Vec<String>,
 

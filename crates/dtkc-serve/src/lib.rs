@@ -10,7 +10,7 @@
 //! | `middleware` | request ids, log, metrics, keys, rate limits, CORS |
 //! | `server` | start, signals, stop |
 //!
-//! An image travels: body, [`intake`], queue, worker (decode and infer, on a thread of its own), answer. Nothing
+//! An image travels: body, `intake`, queue, worker (decode and infer, on a thread of its own), answer. Nothing
 //! on the way is unbounded, and every limit has an answer.
 
 mod answer;

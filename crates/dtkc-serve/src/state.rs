@@ -91,7 +91,7 @@ impl State {
                 workers: config.worker_threads(),
             },
             images: config.image_limits(),
-            session: SessionOptions { device: config.device, intra_threads: 1, ..SessionOptions::default() },
+            session: SessionOptions { device: config.device, intra_threads: 1 },
         }
     }
 }

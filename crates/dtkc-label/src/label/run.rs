@@ -31,6 +31,7 @@ pub(super) struct Run<'a> {
 }
 
 /// Where finished rows go.
+#[allow(clippy::large_enum_variant)] // There is one in a run.
 enum Sink {
     Journal { journal: Journal, target: Target },
     Stream { writer: Box<dyn RowWriter>, failures: Option<FailureList> },
