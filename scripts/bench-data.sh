@@ -9,6 +9,9 @@
 set -eu
 
 cd "$(dirname "$0")/.."
+scripts/setup.sh
+# shellcheck source=/dev/null
+. "${DTKC_TOOLS:-.tools}/env.sh"
 python=${PYTHON:-python3}
 megabytes=${MEGABYTES:-1000} side=${SIDE:-32} repeats=${REPEATS:-3} batch=120
 if ! "$python" -c 'import h5py, numpy' 2>/dev/null; then

@@ -12,6 +12,9 @@
 set -eu
 
 cd "$(dirname "$0")/.."
+scripts/setup.sh
+# shellcheck source=/dev/null
+. "${DTKC_TOOLS:-.tools}/env.sh"
 python=${PYTHON:-python3}
 if [ -n "${DTKC_BIN:-}" ]; then
   program=$DTKC_BIN/dtkc-data

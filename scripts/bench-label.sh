@@ -14,6 +14,9 @@
 # Ends with exit code 1 if a goal is missed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts/setup.sh
+# shellcheck source=/dev/null
+. "${DTKC_TOOLS:-.tools}/env.sh"
 
 python=${PYTHON:-python3}
 threads=${THREADS:-2} repeats=${REPEATS:-3} pngs=${PNGS:-20000} side=${SIDE:-128} million=${MILLION:-1000000}

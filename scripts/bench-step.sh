@@ -8,6 +8,9 @@
 # PYTHON: a Python with torch (python3 -m venv V && V/bin/pip install torch). DTKC_BIN: folder with dtkc-train.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts/setup.sh
+# shellcheck source=/dev/null
+. "${DTKC_TOOLS:-.tools}/env.sh"
 python=${PYTHON:-python3}
 threads=2 batch=120 size=28 channels=1 clusters=10 rounds=3
 while [ $# -gt 0 ]; do

@@ -9,6 +9,9 @@
 # rebuild everything in the usual one.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts/setup.sh
+# shellcheck source=/dev/null
+. "${DTKC_TOOLS:-.tools}/env.sh"
 device=${1:-wgpu}
 feature=${device%%:*}
 export CARGO_TARGET_DIR=${DTKC_GPU_TARGET:-$PWD/target-gpu}
