@@ -67,12 +67,4 @@ impl Assignment {
         let (second, second_confidence) = second;
         Self { cluster, confidence, second, second_confidence, margin: confidence - second_confidence }
     }
-
-    /// The `count` most probable clusters with their probabilities, most probable first, lower id first on ties.
-    pub fn top(probabilities: ArrayView1<'_, f32>, count: usize) -> Vec<(usize, f32)> {
-        let mut ranked: Vec<(usize, f32)> = probabilities.iter().copied().enumerate().collect();
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        ranked.truncate(count);
-        ranked
-    }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a model runs: `cpu`, `cuda`, `cuda:1`, `tensorrt`, `tensorrt:1`.
+/// Where a model runs: `cpu`, `cuda`, `cuda:1`, `tensorrt`, `tensorrt:1`, and `tract` in programs built with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Device {
     /// The processor.
@@ -56,6 +56,11 @@ impl FromStr for Device {
             ("tensorrt", number) => Ok(Device::TensorRt(number.unwrap_or(0))),
             #[cfg(feature = "tract")]
             ("tract", None) => Ok(Device::Tract),
+            #[cfg(not(feature = "tract"))]
+            ("tract", None) => Err(format!(
+                "tract is not part of this program; build it with --features tract, or use one of {}",
+                Self::NAMES
+            )),
             _ => Err(wrong()),
         }
     }
@@ -73,8 +78,17 @@ mod tests {
     }
 
     #[test]
+    fn tract_is_a_device_or_the_error_says_how_to_get_it() {
+        match "tract".parse::<Device>() {
+            Ok(device) => assert_eq!(device.to_string(), "tract"),
+            Err(error) => assert!(error.contains("--features tract") && error.contains("cpu"), "{error}"),
+        }
+        assert_eq!("tract".parse::<Device>().is_ok(), cfg!(feature = "tract"));
+    }
+
+    #[test]
     fn other_names_are_refused_with_the_known_ones() {
-        for name in ["", "gpu", "cpu:0", "cuda:", "cuda:x", "cuda:-1", "CPU"] {
+        for name in ["", "gpu", "cpu:0", "tract:0", "cuda:", "cuda:x", "cuda:-1", "CPU"] {
             assert!(name.parse::<Device>().is_err_and(|error| error.contains("tensorrt:N")), "{name}");
         }
     }

@@ -68,10 +68,12 @@ pub enum InferError {
         reason: String,
     },
     /// The runtime refused the model.
-    #[error("{name}: ONNX Runtime cannot load the model: {reason}")]
+    #[error("{name}: {runtime} cannot load the model: {reason}")]
     Load {
         /// The model's name or path.
         name: String,
+        /// Which runtime.
+        runtime: &'static str,
         /// What the runtime said.
         reason: String,
     },
@@ -98,6 +100,13 @@ pub enum InferError {
     },
 }
 
+/// The words of a runtime as part of a sentence of ours: its messages can run over many lines of source positions and
+/// end with a full stop.
+pub(crate) fn clause(error: &dyn std::fmt::Display) -> String {
+    let text = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
+    text.trim_end_matches(['.', ';', ' ']).to_owned()
+}
+
 /// Why one image got no cluster; the others are not affected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -118,5 +127,18 @@ impl ItemError {
 impl From<ImageError> for ItemError {
     fn from(error: ImageError) -> Self {
         Self::new(error.code(), error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_words_fit_into_a_sentence() {
+        assert_eq!(clause(&"not enabled\n  in this build. "), "not enabled in this build");
+        let reason = clause(&"not enabled in this build.");
+        let text = InferError::Device { device: "cuda".into(), reason }.to_string();
+        assert!(text.contains("in this build; use --device cpu"), "{text}");
     }
 }

@@ -40,4 +40,4 @@ pub use names::Names;
 pub use pool::{Batch, Done, Feeder, Job, Pool, PoolOptions, Results, Stopped, Work};
 pub use runtime::Runtime;
 pub use session::{Session, SessionOptions};
-pub use source::{Source, prepare};
+pub use source::{Source, prepare, read_file};

@@ -24,34 +24,48 @@ pub struct ModelFile {
 impl ModelFile {
     /// Opens a model by path, or a bundled one by its name.
     ///
-    /// A name is a word without a folder or the ending `.onnx`, as in `mnist`. It means `NAME.onnx` in the first of
-    /// these folders that has it: the one in the environment variable `DTKC_MODELS`, `models` beside the program,
-    /// and `models` in the program's folder, the current one, or one above them (the repository). When none has
-    /// it, a file of that very name is tried.
+    /// What has a folder or the ending `.onnx` is a path. A word without either, as in `mnist`, is a name. It means
+    /// `NAME.onnx` in the first of these folders that has it: the one in the environment variable `DTKC_MODELS`,
+    /// `models` beside the program, and `models` in the program's folder, the current one, or one above them (the
+    /// repository). When none has it, a file of that very name is tried. So no folder or file that happens to be
+    /// called `mnist` hides the bundled model, and `./mnist` still means the file.
     pub fn open(name_or_path: impl AsRef<Path>) -> Result<Self, InferError> {
         let given = name_or_path.as_ref();
-        let path =
-            if is_name(given) { find_named(given).unwrap_or_else(|| given.to_owned()) } else { given.to_owned() };
-        if !path.exists() {
+        let named = if is_name(given) { find_named(given) } else { None };
+        let path = named.unwrap_or_else(|| given.to_owned());
+        if path.is_dir() || !path.exists() {
             return Err(missing(given));
         }
-        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let bytes = read_limited(&path)?;
-        let mut model = Self::from_bytes_as(&path.display().to_string(), bytes)?;
-        model.name = name;
+        let mut model = Self::from_bytes(&path.display().to_string(), read_limited(&path)?)?;
+        model.name = name_of(&path);
         model.path = Some(path);
         Ok(model)
     }
 
     /// A model from its bytes, under a name of the caller's choice.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, InferError> {
-        Self::from_bytes_as(name, bytes)
+        let wrong = |error: OnnxError| InferError::Model { name: name.into(), error };
+        let metadata = dtkc_onnx::read_metadata(&bytes).map_err(wrong)?;
+        let unknown = |what: String| InferError::Preparation { name: name.into(), what };
+        let input = &metadata.input;
+        if input.filter != dtkc_image::FILTER {
+            return Err(unknown(format!("the resize filter {:?}", input.filter)));
+        }
+        let shape = Shape {
+            height: input.height,
+            width: input.width,
+            color: input.color.parse().map_err(|_| unknown(format!("the colour mode {:?}", input.color)))?,
+            resize: input.resize.parse().map_err(|_| unknown(format!("the resize rule {:?}", input.resize)))?,
+        };
+        let largest_value = dtkc_onnx::largest_value(&bytes).map_err(wrong)?;
+        let metadata = Arc::new(metadata);
+        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, shape, largest_value })
     }
 
     /// The bundled models that [`ModelFile::open`] finds, by name.
     pub fn bundled() -> Vec<String> {
-        let mut names: Vec<String> =
-            folders().iter().flat_map(|folder| files_in(folder)).filter_map(model_name).collect();
+        let files = folders().into_iter().flat_map(|folder| files_in(&folder)).filter(|path| ends_in_onnx(path));
+        let mut names: Vec<String> = files.map(|path| name_of(&path)).collect();
         names.sort();
         names.dedup();
         names
@@ -106,29 +120,21 @@ impl ModelFile {
     pub fn rename(&mut self, names: &Names) {
         names.apply(Arc::make_mut(&mut self.metadata));
     }
-
-    fn from_bytes_as(name: &str, bytes: Vec<u8>) -> Result<Self, InferError> {
-        let wrong = |error: OnnxError| InferError::Model { name: name.into(), error };
-        let metadata = dtkc_onnx::read_metadata(&bytes).map_err(wrong)?;
-        let unknown = |what: String| InferError::Preparation { name: name.into(), what };
-        let input = &metadata.input;
-        if input.filter != dtkc_image::FILTER {
-            return Err(unknown(format!("the resize filter {:?}", input.filter)));
-        }
-        let shape = Shape {
-            height: input.height,
-            width: input.width,
-            color: input.color.parse().map_err(|_| unknown(format!("the colour mode {:?}", input.color)))?,
-            resize: input.resize.parse().map_err(|_| unknown(format!("the resize rule {:?}", input.resize)))?,
-        };
-        let largest_value = dtkc_onnx::largest_value(&bytes).map_err(wrong)?;
-        let metadata = Arc::new(metadata);
-        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, shape, largest_value })
-    }
 }
 
 fn is_name(given: &Path) -> bool {
-    given.components().count() == 1 && given.extension().is_none_or(|ending| ending != "onnx")
+    // As text: as a path, `mnist/` is the same as `mnist`.
+    let has_folder = given.to_string_lossy().contains(std::path::is_separator);
+    !has_folder && !ends_in_onnx(given)
+}
+
+/// A file's name without its ending.
+fn name_of(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+fn ends_in_onnx(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "onnx")
 }
 
 fn folders() -> Vec<PathBuf> {
@@ -144,14 +150,11 @@ fn find_named(name: &Path) -> Option<PathBuf> {
     folders().into_iter().map(|folder| folder.join(&file)).find(|path| path.is_file())
 }
 
-fn model_name(path: PathBuf) -> Option<String> {
-    let ours = path.extension().is_some_and(|ending| ending == "onnx");
-    ours.then(|| path.file_stem().map(|stem| stem.to_string_lossy().into_owned()))?
-}
-
 fn missing(given: &Path) -> InferError {
     let bundled = ModelFile::bundled();
-    let hint = if !is_name(given) {
+    let hint = if given.is_dir() {
+        folder_hint(given)
+    } else if !is_name(given) {
         "no such file".to_owned()
     } else if bundled.is_empty() {
         "no bundled models were found either; give the path of a .onnx file, or set DTKC_MODELS to their folder".into()
@@ -159,6 +162,16 @@ fn missing(given: &Path) -> InferError {
         format!("give the path of a .onnx file, or one of the bundled models: {}", bundled.join(", "))
     };
     InferError::ModelMissing { name: given.display().to_string(), hint }
+}
+
+/// For a folder, such as that of a training run: the models in it.
+fn folder_hint(folder: &Path) -> String {
+    let models = files_in(folder).into_iter().filter(|path| ends_in_onnx(path));
+    let models: Vec<String> = models.map(|path| path.display().to_string()).collect();
+    match models.is_empty() {
+        true => "this is a folder without a .onnx file; give the path of one".into(),
+        false => format!("this is a folder; give the path of a file, as {}", models.join(" or ")),
+    }
 }
 
 /// Reads a file up to the limit of a model's size: nothing larger is ever held in memory.

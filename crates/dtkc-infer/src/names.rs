@@ -72,12 +72,6 @@ impl Names {
         self.0.iter().map(|(&id, name)| (id, name.as_str()))
     }
 
-    /// As a JSON object, the form that [`Names::parse`] reads.
-    pub fn to_json(&self) -> String {
-        // A map of strings cannot fail to serialise.
-        serde_json::to_string_pretty(&self.0).unwrap_or_default()
-    }
-
     /// Puts the names into a model's metadata; clusters that are not named here keep theirs.
     pub fn apply(&self, metadata: &mut Metadata) {
         for (&id, name) in &self.0 {
@@ -126,8 +120,6 @@ mod tests {
         assert_eq!(names(r#"{"3": "three, or so", "0": "zero"}"#), expected);
         assert_eq!(names("cluster,name\n# mine\n\n0,zero\n3 , three, or so\n"), expected);
         assert_eq!(names("0\tzero\n3=\"three, or so\""), expected);
-        let again = Names::parse(&Names::parse("0,zero\n3,three, or so", 10).unwrap().to_json(), 10).unwrap();
-        assert_eq!(again.iter().count(), 2);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use ort::ep::{CUDA, ExecutionProviderDispatch, TensorRT};
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::value::{DynValue, PrimitiveTensorElementType, TensorRef};
 
+use crate::error::clause;
 use crate::session::{ModelSize, matrix};
 use crate::{Assignments, Device, InferError, ModelFile, Runtime, SessionOptions};
 
@@ -19,22 +20,22 @@ impl OnnxRuntime {
         size: ModelSize,
         options: &SessionOptions,
     ) -> Result<Self, InferError> {
-        let load = |reason: String| InferError::Load { name: model.name().into(), reason };
+        let load = |reason: String| InferError::Load { name: model.name().into(), runtime: "ONNX Runtime", reason };
         let Some(environment) = runtime.environment() else {
             return Err(load("the runtime is for another device".into()));
         };
-        let builder = ort::session::Session::builder(environment).map_err(|error| load(one_line(&error)))?;
-        let builder = configure(builder, options).map_err(|error| load(one_line(&error)))?;
+        let builder = ort::session::Session::builder(environment).map_err(|error| load(clause(&error)))?;
+        let builder = configure(builder, options).map_err(|error| load(clause(&error)))?;
         let mut builder = add_device(builder, options.device)?;
         let session = builder.commit_from_memory(model.bytes()).map_err(|error| match options.device {
-            Device::Cpu => load(one_line(&error)),
-            device => InferError::Device { device: device.to_string(), reason: one_line(&error) },
+            Device::Cpu => load(clause(&error)),
+            device => InferError::Device { device: device.to_string(), reason: clause(&error) },
         })?;
         Ok(Self { session, size })
     }
 
     pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
-        let failed = |error: ort::Error| InferError::Run(one_line(&error));
+        let failed = |error: ort::Error| InferError::Run(clause(&error));
         let [height, width, channels] = self.size.image;
         let image = TensorRef::from_array_view(([count, height, width, channels], pixels)).map_err(failed)?;
         let outputs = self.session.run(ort::inputs!["image" => image]).map_err(failed)?;
@@ -74,7 +75,7 @@ fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder,
         _ => return Ok(builder),
     };
     let failed =
-        |error: &dyn std::error::Error| InferError::Device { device: device.to_string(), reason: one_line(error) };
+        |error: &dyn std::error::Error| InferError::Device { device: device.to_string(), reason: clause(error) };
     // With the fallback disabled the runtime refuses a model rather than run parts of it on the processor.
     let builder = builder.with_disable_cpu_fallback().map_err(|error| failed(&error))?;
     builder.with_execution_providers(providers).map_err(|error| failed(&error))
@@ -82,10 +83,5 @@ fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder,
 
 fn values<T: PrimitiveTensorElementType>(value: Option<&DynValue>) -> Result<&[T], InferError> {
     let value = value.ok_or_else(|| InferError::Run("an output is missing".into()))?;
-    Ok(value.try_extract_tensor::<T>().map_err(|error| InferError::Run(one_line(&error)))?.1)
-}
-
-/// The runtime's messages can run over many lines of source positions; an error of ours is one sentence.
-fn one_line(error: &dyn std::error::Error) -> String {
-    error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")
+    Ok(value.try_extract_tensor::<T>().map_err(|error| InferError::Run(clause(&error)))?.1)
 }

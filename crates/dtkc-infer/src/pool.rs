@@ -69,21 +69,6 @@ pub enum Work {
     },
 }
 
-impl Work {
-    /// Number of images.
-    pub fn len(&self) -> usize {
-        match self {
-            Work::Images(images) => images.len(),
-            Work::Pixels { count, .. } => *count,
-        }
-    }
-
-    /// True without any image.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
 /// The answer to a [`Job`].
 #[derive(Debug)]
 pub struct Done<T> {
@@ -131,13 +116,13 @@ struct Task<T> {
     reply: Sender<Done<T>>,
 }
 
-/// Where jobs go in. The workers end when every clone is dropped.
+/// Where jobs go in. The workers end when it is dropped.
 pub struct Feeder<T> {
     tasks: Sender<Task<T>>,
     order: Sender<Receiver<Done<T>>>,
 }
 
-/// Where answers come out, in the order of the jobs. Ends after the last answer once every [`Feeder`] is dropped.
+/// Where answers come out, in the order of the jobs. Ends after the last answer once the [`Feeder`] is dropped.
 pub struct Results<T> {
     order: Receiver<Receiver<Done<T>>>,
 }

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use ort::environment::Environment;
 
+use crate::error::clause;
 use crate::places::{files_in, program_folder, upwards};
 use crate::{Device, InferError};
 
@@ -139,9 +140,9 @@ fn search() -> Result<(Environment, PathBuf), InferError> {
 
 fn open(path: &Path) -> Result<(Environment, PathBuf), InferError> {
     let unusable = |reason: String| InferError::RuntimeUnusable { path: path.to_owned(), reason };
-    let builder = ort::init_from(path).map_err(|error| unusable(error.to_string()))?;
+    let builder = ort::init_from(path).map_err(|error| unusable(clause(&error)))?;
     let builder = builder.with_name("dtkc").with_telemetry(false);
-    let environment = builder.build().map_err(|error| unusable(error.to_string()))?;
+    let environment = builder.build().map_err(|error| unusable(clause(&error)))?;
     environment.set_log_level(ort::logging::LogLevel::Error);
     Ok((environment, path.to_owned()))
 }

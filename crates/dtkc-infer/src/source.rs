@@ -35,7 +35,7 @@ pub enum Source {
 pub fn prepare(preparer: &mut Preparer, source: &Source, limits: &Limits, out: &mut [u8]) -> Result<(), ItemError> {
     contained(preparer, limits, |preparer| match source {
         Source::Encoded(bytes) => Ok(preparer.prepare_into(bytes, out)?),
-        Source::File(path) => Ok(preparer.prepare_into(&read(path, limits)?, out)?),
+        Source::File(path) => Ok(preparer.prepare_into(&read_file(path, limits.max_bytes)?, out)?),
         Source::Pixels { pixels, height, width, color } => {
             Ok(preparer.resize_pixels(pixels, *height, *width, *color, out)?)
         }
@@ -55,24 +55,25 @@ pub(crate) fn contained(
     })
 }
 
-/// Reads a file of at most the allowed size. Only ordinary files: a pipe or device could block a worker for ever.
-fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, ItemError> {
+/// The bytes of a file of at most `max_bytes`. Only ordinary files: a pipe or device could block a worker for ever.
+pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, ItemError> {
     // The caller knows the path, so the sentence only says what went wrong.
     let unreadable = |error: std::io::Error| ItemError::new("unreadable", format!("the file cannot be read: {error}"));
+    // Before opening: to open a named pipe would wait for ever.
     let information = std::fs::metadata(path).map_err(unreadable)?;
     if !information.is_file() {
         return Err(ItemError::new("unreadable", "the path is not a file"));
     }
-    let too_large = |bytes: u64| ImageError::TooManyBytes { bytes, limit: limits.max_bytes };
-    if information.len() > limits.max_bytes {
-        return Err(too_large(information.len()).into());
-    }
+    let check = |bytes: u64| match bytes > max_bytes {
+        true => Err(ItemError::from(ImageError::TooManyBytes { bytes, limit: max_bytes })),
+        false => Ok(()),
+    };
+    check(information.len())?;
     let mut bytes = Vec::with_capacity(information.len() as usize + 1);
     let file = std::fs::File::open(path).map_err(unreadable)?;
-    file.take(limits.max_bytes + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > limits.max_bytes {
-        return Err(too_large(bytes.len() as u64).into());
-    }
+    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(unreadable)?;
+    // It may have grown meanwhile.
+    check(bytes.len() as u64)?;
     Ok(bytes)
 }
 

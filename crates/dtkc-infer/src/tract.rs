@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tract_onnx::prelude::*;
 
+use crate::error::clause;
 use crate::session::{ModelSize, matrix};
 use crate::{Assignments, InferError, ModelFile};
 
@@ -14,14 +15,17 @@ pub(crate) struct Tract {
 
 impl Tract {
     pub fn load(model: &ModelFile, size: ModelSize) -> Result<Self, InferError> {
-        let load =
-            |error: TractError| InferError::Load { name: model.name().into(), reason: format!("tract: {error:#}") };
+        let load = |error: TractError| InferError::Load {
+            name: model.name().into(),
+            runtime: "tract",
+            reason: clause(&error),
+        };
         let plan = plan(model.bytes()).map_err(load)?;
         Ok(Self { plan, size })
     }
 
     pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
-        self.answer(pixels, count).map_err(|error| InferError::Run(format!("tract: {error:#}")))?
+        self.answer(pixels, count).map_err(|error| InferError::Run(clause(&error)))?
     }
 
     fn answer(&self, pixels: &[u8], count: usize) -> TractResult<Result<Assignments, InferError>> {

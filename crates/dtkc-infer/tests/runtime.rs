@@ -42,7 +42,7 @@ fn the_runtime_is_found_or_the_error_says_how_to_get_it() {
                 let text = error.to_string();
                 println!("{text}");
                 assert!(text.contains(&format!("device {device} cannot be used")), "{text}");
-                assert!(text.contains("--device cpu") && !text.contains('\n'), "{text}");
+                assert!(text.contains("; use --device cpu") && !text.contains(".;") && !text.contains('\n'), "{text}");
             }
             Ok(_) => println!("this machine has {device}"),
         }

@@ -9,7 +9,7 @@ use std::error::Error;
 use std::path::Path;
 
 use dtkc_data::{ImageShape, ImageWriter, WriterOptions};
-use dtkc_onnx::{Cluster, InputSpec, Layer, Metadata, Network, Weights};
+use dtkc_onnx::testing::Sample;
 
 const SIDE: usize = 28;
 
@@ -32,51 +32,13 @@ impl Noise {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         self.0 >> 33
     }
-
-    fn weights(&mut self, shape: &[usize], fan_in: usize) -> Weights {
-        let limit = (6.0 / fan_in as f32).sqrt();
-        let count = shape.iter().product();
-        let data = (0..count).map(|_| (self.bits() as f32 / (1u64 << 30) as f32 - 1.0) * limit).collect();
-        Weights::new(shape, data)
-    }
 }
 
-/// The paper's network for 28 x 28 gray images: two blocks of two convolutions, 100 hidden units, 10 clusters.
+/// The paper's network for 28 x 28 gray images, with random weights.
 fn model(path: &Path) -> Result<(), Box<dyn Error>> {
-    let mut noise = Noise(1);
-    let mut layers = Vec::new();
-    for (kernel, input) in [(5, 1), (3, 32)] {
-        for input in [input, 32] {
-            let weight = noise.weights(&[32, input, kernel, kernel], input * kernel * kernel);
-            layers.push(Layer::Conv { weight, bias: vec![0.0; 32], padding: [0; 4] });
-            layers.push(Layer::Relu);
-        }
-        layers.insert(layers.len() - 1, norm(32));
-        layers.push(Layer::MaxPool { size: 2 });
-    }
-    layers.push(Layer::Flatten);
-    layers.push(Layer::Dense { weight: noise.weights(&[288, 100], 288), bias: vec![0.0; 100] });
-    layers.extend([Layer::Relu, norm(100), Layer::Embedding]);
-    layers.push(Layer::Dense { weight: noise.weights(&[100, 10], 100), bias: vec![0.0; 10] });
-    layers.push(Layer::Softmax);
-    let network = Network { height: SIDE, width: SIDE, channels: 1, layers };
-    let input = InputSpec {
-        height: SIDE,
-        width: SIDE,
-        color: "gray".into(),
-        resize: "stretch".into(),
-        filter: dtkc_image::FILTER.into(),
-    };
-    let clusters = vec![Cluster { name: None, size: 1 }; 10];
-    let metadata = Metadata { input, clusters, embedding_size: 100, ..Metadata::default() };
-    std::fs::write(path, dtkc_onnx::write(&network, &metadata)?)?;
+    let sample = Sample::mnist();
+    std::fs::write(path, dtkc_onnx::write(&sample.network(), &sample.metadata())?)?;
     Ok(())
-}
-
-fn norm(channels: usize) -> Layer {
-    let ones = vec![1.0; channels];
-    let zeros = vec![0.0; channels];
-    Layer::BatchNorm { gamma: ones.clone(), beta: zeros.clone(), mean: zeros, variance: ones, epsilon: 1e-3 }
 }
 
 /// A blurred stroke on black, somewhat like a digit; larger ones get a soft background, somewhat like a photo.
@@ -104,12 +66,16 @@ fn draw(number: u64, side: usize, pixels: &mut Vec<u8>) {
 fn dataset(path: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let shape = ImageShape { height: SIDE, width: SIDE, channels: 1 };
     let mut writer = ImageWriter::create(path, WriterOptions::new(shape, "bench", "bench_label"))?;
-    // Some thousands of different images are enough to be no special case.
+    // Some thousands of drawings, each time with other noise, so that no two images are the same.
     let drawn = count.min(5000);
     let mut images = vec![Vec::new(); drawn as usize];
     images.iter_mut().enumerate().for_each(|(i, pixels)| draw(i as u64, SIDE, pixels));
+    let mut noise = Noise(1);
+    let mut noisy = Vec::new();
     for number in 0..count {
-        writer.push(&images[(number % drawn) as usize], Some((number % 10) as i64), None)?;
+        noisy.clear();
+        noisy.extend(images[(number % drawn) as usize].iter().map(|p| p.saturating_add(noise.bits() as u8 & 31)));
+        writer.push(&noisy, Some((number % 10) as i64), None)?;
     }
     writer.finish()?;
     Ok(())

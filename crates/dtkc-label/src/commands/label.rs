@@ -104,8 +104,8 @@ pub struct LabelArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Speed")]
     threads: Option<u32>,
 
-    /// Where the model runs: cpu, cuda, cuda:N, tensorrt, tensorrt:N
     #[arg(long, value_name = "DEVICE", default_value = "cpu", help_heading = "Speed")]
+    #[arg(help = format!("Where the model runs: {}", Device::NAMES))]
     device: Device,
 
     /// The ONNX Runtime library [default: ORT_DYLIB_PATH, beside the program, .tools, the system]

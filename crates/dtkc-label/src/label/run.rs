@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
 
     /// Makes what was asked for. The journal is removed last: until then a kill can be resumed.
     pub(super) fn finish(self, inputs: &Inputs, fed: Fed) -> Result<Outcome> {
-        let (processed, seconds) = (self.progress.done(), self.progress.elapsed().as_secs_f64());
+        let processed = self.progress.done();
         if fed.seen == 0 && !fed.stopped {
             self.sink.discard()?;
             return Err(LabelError::NoImages(no_images(&self.options.inputs, fed.skipped)));
@@ -148,6 +148,7 @@ impl<'a> Run<'a> {
             }
             journal.map_or(Ok(()), Journal::remove)?;
         }
+        let seconds = self.progress.elapsed().as_secs_f64();
         Ok(Outcome { summary, fed, failed_list, processed, seconds, complete_already: false })
     }
 }

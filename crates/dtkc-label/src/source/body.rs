@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ::zip::read::ZipFileEntry;
 use dtkc_image::ImageError;
-use dtkc_infer::ItemError;
+use dtkc_infer::{ItemError, read_file};
 
 use super::Table;
 
@@ -103,27 +103,13 @@ impl BodyReader {
             Body::Bytes(bytes) => Ok(std::mem::take(bytes)),
             Body::Broken(error) => Err(error.clone()),
             Body::Row { .. } => Err(ItemError::new("unsupported", "a dataset's row has no encoded bytes")),
-            Body::File(path) => self.read_file(path),
+            Body::File(path) => read_file(path, self.max_bytes),
             Body::Slice { archive, offset, length } => self.read_slice(archive, *offset, *length),
             Body::Zip { archive, entry } => match entry.take() {
                 Some(entry) => self.read_zip(archive, *entry),
                 None => Err(ItemError::new("unreadable", "the entry was read already")),
             },
         }
-    }
-
-    fn read_file(&self, path: &Path) -> Result<Vec<u8>, ItemError> {
-        // Before opening: to open a named pipe would wait for ever.
-        let meta = std::fs::metadata(path).map_err(unreadable)?;
-        if !meta.is_file() {
-            return Err(ItemError::new("unreadable", "the path is not a file"));
-        }
-        self.check(meta.len())?;
-        let mut bytes = Vec::with_capacity(meta.len() as usize + 1);
-        let file = File::open(path).map_err(unreadable)?;
-        file.take(self.max_bytes + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        self.check(bytes.len() as u64)?;
-        Ok(bytes)
     }
 
     fn read_slice(&mut self, archive: &Arc<Path>, offset: u64, length: u64) -> Result<Vec<u8>, ItemError> {

@@ -21,12 +21,13 @@ pub(super) fn visit(root: &Path, visitor: &mut dyn Visitor) -> ControlFlow<()> {
             visitor.skipped(&path);
             ControlFlow::Continue(())
         }
-        Entry::Unreadable(path, error) => visitor.found(Found::broken(&path, unreadable(error))),
+        Entry::Unreadable(path, error) => visitor.found(unlistable(&path, &error)),
     })
 }
 
-fn unreadable(error: io::Error) -> ItemError {
-    ItemError::new("unreadable", format!("the folder cannot be listed ({error})"))
+/// A folder that cannot be listed, in place of its images.
+pub(super) fn unlistable(path: &Path, error: &io::Error) -> Found {
+    Found::broken(path, ItemError::new("unreadable", format!("the folder cannot be listed ({error})")))
 }
 
 /// What a walk meets.

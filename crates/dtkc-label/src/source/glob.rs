@@ -6,9 +6,8 @@ use std::path::{Component, Path, PathBuf};
 use globset::{GlobBuilder, GlobMatcher};
 
 use super::folder::{self, Entry, Walk};
-use super::{Found, Visitor, visit_path};
+use super::{Visitor, visit_path};
 use crate::error::{LabelError, Result};
-use dtkc_infer::ItemError;
 
 const SPECIAL: [char; 4] = ['*', '?', '[', '{'];
 
@@ -52,10 +51,7 @@ impl Pattern {
                 let path = path.strip_prefix(".").unwrap_or(&path);
                 if self.matcher.is_match(path) { visit_path(path, visitor) } else { ControlFlow::Continue(()) }
             }
-            Entry::Unreadable(path, error) => {
-                let failure = ItemError::new("unreadable", format!("the folder cannot be listed ({error})"));
-                visitor.found(Found::broken(&path, failure))
-            }
+            Entry::Unreadable(path, error) => visitor.found(folder::unlistable(&path, &error)),
         })
     }
 }
@@ -63,6 +59,7 @@ impl Pattern {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::Found;
     use super::*;
 
     #[test]
