@@ -38,6 +38,16 @@ pub fn duration(d: Duration) -> String {
     }
 }
 
+/// Things per second with the digits that matter: `1,310/s`, `12.3/s`, `0.42/s`.
+pub fn rate(per_second: f64) -> String {
+    match per_second {
+        r if r >= 100.0 => format!("{}/s", count(r as u64)),
+        r if r >= 10.0 => format!("{r:.1}/s"),
+        r if r > 0.0 => format!("{r:.2}/s"),
+        _ => "0/s".into(),
+    }
+}
+
 /// Reads a size such as `2GiB`, `512 MB`, `1g` or `1048576`. Binary and decimal units are told apart by
 /// the `i`; a single letter is binary.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
@@ -96,6 +106,21 @@ mod tests {
         assert_eq!(duration(Duration::from_millis(4200)), "4.2 s");
         assert_eq!(duration(Duration::from_secs(185)), "3 min 5 s");
         assert_eq!(duration(Duration::from_secs(4320)), "1 h 12 min");
+    }
+
+    #[test]
+    fn rates_have_the_digits_that_matter() {
+        for (per_second, expected) in [
+            (1_310.713_1, "1,310/s"),
+            (100.0, "100/s"),
+            (12.34, "12.3/s"),
+            (9.999, "10.00/s"),
+            (0.42, "0.42/s"),
+            (0.0, "0/s"),
+            (f64::NAN, "0/s"),
+        ] {
+            assert_eq!(rate(per_second), expected);
+        }
     }
 
     #[test]

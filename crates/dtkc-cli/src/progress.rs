@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::human;
 
@@ -140,7 +140,7 @@ impl Progress {
             Some(total) => format!("{}: {} of {} {}", self.label, human::count(done), human::count(total), self.unit),
             None => format!("{}: {} {}", self.label, human::count(done), self.unit),
         };
-        line += &format!(", {rate:.0}/s");
+        line += &format!(", {}", human::rate(rate));
         if let Some(total) = total.filter(|&t| rate > 0.0 && t > done) {
             let left = Duration::from_secs_f64((total - done) as f64 / rate);
             line += &format!(", {} left", human::duration(left));
@@ -154,16 +154,26 @@ impl Progress {
 
 fn style(unit: &str, known: bool) -> ProgressStyle {
     let template = if known {
-        format!("{{prefix}} {{bar:28}} {{human_pos}}/{{human_len}} {unit} {{per_sec:.dim}} ETA {{eta}} {{msg}}")
+        format!("{{prefix}} {{bar:28}} {{human_pos}}/{{human_len}} {unit} {{rate:.dim}} ETA {{eta}} {{msg}}")
     } else {
-        format!("{{prefix}} {{spinner}} {{human_pos}} {unit} {{per_sec:.dim}} {{msg}}")
+        format!("{{prefix}} {{spinner}} {{human_pos}} {unit} {{rate:.dim}} {{msg}}")
     };
     // The templates are constant but for the unit, which holds no braces.
-    ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    // indicatif's own rate has four decimals, however large it is.
+    style.with_key("rate", |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        // A bar that cannot be written is not worth a failure.
+        let _ = out.write_str(&human::rate(state.per_sec()));
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use indicatif::TermLike;
+
     use super::*;
 
     #[test]
@@ -174,6 +184,64 @@ mod tests {
         let line = progress.line();
         assert!(line.starts_with("import: 1,000 of 2,000 images, "), "{line}");
         assert!(line.contains("/s, ") && line.contains(" left, 2 skipped"), "{line}");
+    }
+
+    /// A terminal that remembers what was written to it.
+    #[derive(Debug, Clone, Default)]
+    struct Screen(Arc<Mutex<String>>);
+
+    impl TermLike for Screen {
+        fn width(&self) -> u16 {
+            120
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().map_err(|_| io::ErrorKind::Other)?.push_str(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_bar_has_a_short_rate() {
+        for known in [true, false] {
+            let screen = Screen::default();
+            let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
+            let bar = ProgressBar::with_draw_target(Some(5000), target);
+            bar.set_style(style("images", known));
+            for _ in 0..50 {
+                bar.inc(3);
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            bar.tick();
+            bar.force_draw();
+            let text = screen.0.lock().map(|text| text.clone()).unwrap_or_default();
+            let rates: Vec<&str> = text.split("/s").filter_map(|before| before.rsplit([' ', 'm']).next()).collect();
+            assert!(rates.len() > 1, "no rate: {text:?}");
+            for rate in &rates[..rates.len() - 1] {
+                let decimals = rate.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+                assert!(decimals <= 2, "{rate} in {text:?}");
+            }
+        }
     }
 
     #[test]
