@@ -63,7 +63,7 @@ pub struct ServeConfig {
     #[arg(long, value_name = "SIZE", env = "DTKC_MAX_BODY", default_value = "32MiB", value_parser = human::parse_bytes)]
     pub max_body: u64,
 
-    /// Request bodies held in memory at one time; more are answered 503
+    /// Request bodies, and answers that wait to be read, held in memory at one time; more are answered 503
     #[arg(long, value_name = "SIZE", env = "DTKC_MAX_BUFFERED", default_value = "512MiB", value_parser = human::parse_bytes)]
     pub max_buffered: u64,
 
@@ -75,7 +75,8 @@ pub struct ServeConfig {
     #[arg(long, value_name = "IMAGES", env = "DTKC_MAX_IMAGES")]
     pub max_images: Option<usize>,
 
-    /// A request that is not answered by then gets 504; one whose body has not arrived by then gets 408
+    /// A request that is not answered by then gets 504; one whose body has not arrived by then gets 408; a client that
+    /// reads nothing of its answer for so long is cut off
     #[arg(long, value_name = "TIME", env = "DTKC_REQUEST_TIMEOUT", default_value = "30s", value_parser = human::parse_duration)]
     pub request_timeout: Duration,
 

@@ -129,8 +129,8 @@ pub enum ApiError {
         /// Seconds to wait.
         retry_after: u64,
     },
-    /// Too many request bodies are being held.
-    #[error("too many uploads are under way; wait {retry_after} s and send again")]
+    /// Too many request bodies, or answers that nobody reads, are being held.
+    #[error("too many large requests are under way; wait {retry_after} s and send again")]
     Busy {
         /// Seconds to wait.
         retry_after: u64,

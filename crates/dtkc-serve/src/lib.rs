@@ -24,11 +24,13 @@ mod metrics;
 mod middleware;
 mod models;
 pub mod openapi;
+mod pieces;
 mod rate;
 mod routes;
 mod server;
 mod state;
 mod tls;
+pub mod usage;
 
 pub use config::ServeConfig;
 pub use server::run;

@@ -10,8 +10,13 @@ use dtkc_serve::ServeConfig;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let config = ServeConfig::parse();
     dtkc_cli::run(|| {
+        let config = match ServeConfig::try_parse() {
+            Ok(config) => config,
+            Err(mistake) if mistake.use_stderr() => return Err(dtkc_serve::usage::sentence(&mistake).into()),
+            // --help and --version.
+            Err(text) => text.exit(),
+        };
         if config.openapi {
             use std::io::Write;
             std::io::stdout().write_all(dtkc_serve::openapi::json().as_bytes())?;

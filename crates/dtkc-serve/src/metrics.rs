@@ -24,7 +24,7 @@ const GAUGES: [(&str, &str); 6] = [
     ("dtkc_queue_images", "Images waiting in the queue."),
     ("dtkc_confidence_mean", "Mean confidence of the assigned images since the start."),
     ("dtkc_ready", "1 when every model is loaded and the service accepts requests."),
-    ("dtkc_buffered_bytes", "Request bodies held in memory."),
+    ("dtkc_buffered_bytes", "Request bodies and unread answers held in memory."),
     ("dtkc_info", "Always 1; the label has the version."),
     ("process_resident_memory_bytes", "Resident memory of the process."),
 ];

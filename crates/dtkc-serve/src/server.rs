@@ -90,12 +90,25 @@ async fn serve(config: ServeConfig) -> anyhow::Result<()> {
 
 fn listen(config: &ServeConfig) -> anyhow::Result<TcpListener> {
     let address = SocketAddr::new(config.host, config.port);
-    TcpListener::bind(address).map_err(|error| match error.kind() {
+    let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => {
             anyhow!("{address} is already in use; stop the other program or choose another port with --port")
         }
         _ => anyhow!("cannot listen on {address}: {error}; choose another --host or --port"),
-    })
+    })?;
+    cut_off_stalled(&listener, config.request_timeout)?;
+    Ok(listener)
+}
+
+/// A client that has asked and then never reads would keep its answer, its connection and its place among the
+/// connections for ever: the HTTP library has no limit for writing. The system has one, which connections inherit
+/// from the socket that accepts them; it counts from the last byte that the client took.
+fn cut_off_stalled(listener: &TcpListener, limit: Duration) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    socket2::SockRef::from(listener).set_tcp_user_timeout(Some(limit))?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = (listener, limit);
+    Ok(())
 }
 
 fn start_http(state: &Data<State>, listener: TcpListener) -> anyhow::Result<Server> {

@@ -227,6 +227,25 @@ fn a_client_that_sends_a_byte_a_second_blocks_nobody() {
 }
 
 #[test]
+fn a_client_that_sends_its_head_a_byte_a_second_blocks_nobody() {
+    let server = Server::start(&[]);
+    let mut slow = TcpStream::connect(server.address()).unwrap();
+    slow.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    let started = Instant::now();
+    let mut text = [0; 512];
+    let n = loop {
+        assert!(started.elapsed() < Duration::from_secs(20), "the head may take for ever");
+        let _ = slow.write_all(b"G");
+        match slow.read(&mut text) {
+            Ok(n) => break n,
+            Err(_) => server.assert_alive(),
+        }
+    };
+    let text = String::from_utf8_lossy(&text[..n]);
+    assert!(text.starts_with("HTTP/1.1 408"), "{text}");
+}
+
+#[test]
 fn unknown_paths_models_and_methods() {
     let server = Server::start(&[]);
     server.get("/v1/models/none").expect(404, "unknown_model");

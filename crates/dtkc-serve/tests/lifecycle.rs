@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::io::{BufRead, Read, Write};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -26,7 +28,7 @@ fn a_start_that_cannot_work_ends_with_one_sentence() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let twice = format!("good={}", at("cut.onnx"));
-    let cases: [(Vec<&str>, i32, &str); 9] = [
+    let cases: [(Vec<&str>, i32, &str); 11] = [
         (vec!["--model", "no-such-model"], 1, "no-such-model"),
         (vec!["--model", &at("none.onnx")], 1, "none.onnx"),
         (vec!["--model", &at("noise.onnx")], 1, "noise.onnx"),
@@ -35,6 +37,8 @@ fn a_start_that_cannot_work_ends_with_one_sentence() {
         (vec!["--model", &at("good.onnx"), "--port", &port], 1, "--port"),
         (vec!["--model", &at("good.onnx"), "--workers", "0"], 2, "--workers"),
         (vec!["--model", &at("good.onnx"), "--device", "abacus"], 2, "abacus"),
+        (vec!["--model", &at("good.onnx"), "--prot", "1"], 2, "'--port'"),
+        (vec!["--model", &at("good.onnx"), "--log-format", "xml"], 2, "text, json"),
         (vec!["--model", &at("good.onnx"), "--api-key-file", &at("none")], 1, "none"),
     ]
     .map(|(args, code, text): (Vec<&str>, i32, &str)| {
@@ -51,10 +55,77 @@ fn a_start_that_cannot_work_ends_with_one_sentence() {
         };
         assert_eq!(output.0, Some(code), "{args:?}: {}", output.1);
         assert!(output.1.contains(expected), "{args:?}: {}", output.1);
-        if code == 1 {
-            assert!(output.1.starts_with("error: ") && output.1.lines().count() == 1, "{args:?}: {}", output.1);
-        }
+        assert!(output.1.starts_with("error: ") && output.1.lines().count() == 1, "{args:?}: {}", output.1);
     }
+}
+
+/// A process, ended when dropped.
+struct Process(std::process::Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn every_setting_comes_from_the_environment_and_the_log_can_be_json() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("small.onnx"), model(1)).unwrap();
+    let mut command = common::command();
+    command.env("DTKC_MODEL", format!("mine={}", folder.path().join("small.onnx").display()));
+    for (name, value) in
+        [("PORT", "0"), ("WORKERS", "1"), ("API_KEY", "one,two"), ("LOG_FORMAT", "json"), ("MAX_IMAGES", "7")]
+    {
+        command.env(format!("DTKC_{name}"), value);
+    }
+    let piped = command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+    let mut process = Process(piped.spawn().unwrap());
+    let mut log = std::io::BufReader::new(process.0.stderr.take().unwrap()).lines();
+    let mut line = || -> serde_json::Value { serde_json::from_str(&log.next().unwrap().unwrap()).unwrap() };
+    let ready = line();
+    assert_eq!((ready["message"].as_str(), ready["models"].as_str()), (Some("ready"), Some("mine")), "{ready}");
+    let url = ready["url"].as_str().unwrap().to_owned();
+    let ask =
+        |key: &str| common::answer(common::agent().get(format!("{url}/v1/models")).header("x-api-key", key).call());
+    ask("three").expect(401, "key_wrong");
+    assert_eq!(ask("two").json()["limits"]["max_images"], 7);
+    let refused = line();
+    assert_eq!((refused["status"].as_u64(), refused["code"].as_str()), (Some(401), Some("key_wrong")), "{refused}");
+}
+
+#[test]
+fn it_is_ready_only_after_a_warm_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("slow.onnx");
+    std::fs::write(&path, slow_model()).unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = common::command();
+    // The warm-up runs a whole batch, which takes a while.
+    command.args(["--port", &port.to_string(), "--workers", "1", "--max-batch", "400", "--model"]).arg(&path);
+    let _process = Process(command.stdout(std::process::Stdio::null()).spawn().unwrap());
+    let agent = common::agent();
+    let url = format!("http://127.0.0.1:{port}");
+    let until = Instant::now() + Duration::from_secs(60);
+    let first = loop {
+        match agent.get(format!("{url}/readyz")).call() {
+            Err(ureq::Error::Io(_) | ureq::Error::ConnectionFailed) => {
+                assert!(Instant::now() < until, "it never listened")
+            }
+            answered => break common::answer(answered),
+        }
+    };
+    assert_eq!(first.expect(503, "starting").header("retry-after"), "1");
+    let early = agent.post(format!("{url}/v1/assign")).header("content-type", "image/png").send(&png(48, 48, 1)[..]);
+    common::answer(early).expect(503, "starting");
+    assert_eq!(common::answer(agent.get(format!("{url}/healthz")).call()).status, 200);
+    while common::answer(agent.get(format!("{url}/readyz")).call()).status != 200 {
+        assert!(Instant::now() < until, "it never became ready");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let answer = agent.post(format!("{url}/v1/assign")).header("content-type", "image/png").send(&png(48, 48, 1)[..]);
+    assert_eq!(common::answer(answer).status, 200);
 }
 
 #[test]
@@ -268,4 +339,62 @@ fn a_passed_deadline_is_504_and_a_gone_client_leaves_the_queue() {
         assert!(Instant::now() < until, "{} images of a client that has gone still wait", queued());
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// Sends a whole request and gives the connection back unread.
+fn ask_and_do_not_read(server: &Server, path: &str, content_type: &str, body: &[u8], extra: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    write!(
+        stream,
+        "POST {path} HTTP/1.1\r\nhost: x\r\n{extra}content-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    )
+    .unwrap();
+    stream.write_all(body).unwrap();
+    stream
+}
+
+#[test]
+fn a_client_that_never_reads_its_answer_is_cut_off() {
+    // 200 clusters for each of 1000 images: an answer of many megabytes, more than the system buffers.
+    let server = Server::with_model(&model_of(1, SIDE, 200), &["--request-timeout", "2s", "--max-queue", "3000"]);
+    let image = png(S, S, 1);
+    let (content_type, body) = multipart(&vec![("x.png", image.as_slice()); 1000]);
+    let open_files = || std::fs::read_dir(format!("/proc/{}/fd", server.child.id())).unwrap().count();
+    server.assert_alive();
+    let before = open_files();
+    let held = || server.metric("dtkc_buffered_bytes");
+    let ask = |extra| ask_and_do_not_read(&server, "/v1/assign?top_k=200", &content_type, &body, extra);
+    let streams = ["", "connection: close\r\n"].map(ask);
+    let until = Instant::now() + Duration::from_secs(20);
+    while held() < 4e6 || server.metric("dtkc_images_total{model=\"small\"}") < 2001.0 {
+        assert!(Instant::now() < until, "the answers never waited");
+    }
+    // Others are served meanwhile, and what the two held comes back, although they never close.
+    server.assert_alive();
+    while held() > 0.0 || open_files() > before {
+        assert!(Instant::now() < until, "{} bytes and {} files are still held", held(), open_files() - before);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    for mut stream in streams {
+        let mut rest = Vec::new();
+        let read = stream.read_to_end(&mut rest);
+        assert!(read.is_err() || rest.len() < 20_000_000, "the whole answer came: {} bytes", rest.len());
+    }
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_client_that_never_reads() {
+    let mut server = Server::with_model(&model_of(1, SIDE, 200), &["--stop-timeout", "1s"]);
+    let image = png(S, S, 1);
+    let (content_type, body) = multipart(&vec![("x.png", image.as_slice()); 1000]);
+    let _unread = ask_and_do_not_read(&server, "/v1/assign?top_k=200", &content_type, &body, "");
+    let until = Instant::now() + Duration::from_secs(20);
+    while server.metric("dtkc_images_total{model=\"small\"}") < 1000.0 {
+        assert!(Instant::now() < until, "never answered");
+    }
+    let started = Instant::now();
+    server.signal("TERM");
+    server.wait(Duration::from_secs(10));
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
 }

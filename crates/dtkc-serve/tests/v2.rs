@@ -108,6 +108,23 @@ fn wrong_tensors_are_refused_one_by_one() {
         .to_string()
         .replace("\"HERE\"", &format!("[{}]", vec!["NaN"; SIDE * SIDE].join(",")));
     server.post("/v2/models/small/infer", "application/json", nan.as_bytes()).expect(400, "bad_json");
+    // NaN in binary: floats are refused by their type, whatever is in them, and so are bytes that are too few.
+    let nan: Vec<u8> = std::iter::repeat_n(f32::NAN.to_le_bytes(), SIDE * SIDE).flatten().collect();
+    for (datatype, promised, sent) in [
+        ("FP32", nan.len(), &nan[..]),
+        ("UINT8", nan.len(), &nan[..]),
+        ("UINT8", SIDE * SIDE, &nan[..SIDE * SIDE - 1]),
+        ("UINT8", SIDE * SIDE - 1, &nan[..SIDE * SIDE]),
+    ] {
+        let head = json!({"inputs": [{"name": "image", "datatype": datatype, "shape": [1, SIDE, SIDE, 1],
+            "parameters": {"binary_data_size": promised}}]})
+        .to_string();
+        let size = head.len().to_string();
+        let headers =
+            [("content-type", "application/octet-stream"), ("inference-header-content-length", size.as_str())];
+        let body = [head.as_bytes(), sent].concat();
+        server.post_with("/v2/models/small/infer", &headers, &body).expect(400, "bad_tensor");
+    }
     server
         .post_with("/v2/models/small/infer", &[("inference-header-content-length", "99")], b"{}")
         .expect(400, "bad_tensor");

@@ -26,7 +26,8 @@ pub async fn access(
     Ok(next.call(request).await?.map_into_left_body())
 }
 
-fn is_guarded(path: &str) -> bool {
+/// True for paths that ask for a key where keys are set.
+pub fn is_guarded(path: &str) -> bool {
     (path.starts_with("/v1/") || path.starts_with("/v2")) && !path.starts_with("/v2/health/")
 }
 

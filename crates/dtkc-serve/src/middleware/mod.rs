@@ -4,6 +4,6 @@ mod access;
 mod cors;
 mod observe;
 
-pub use access::access;
+pub use access::{access, is_guarded};
 pub use cors::cors;
 pub use observe::observe;

@@ -11,8 +11,9 @@ use utoipa::{IntoParams, ToSchema};
 use crate::answer::{AssignAnswer, Format, Parts};
 use crate::engine::{Done, Order};
 use crate::error::{ApiError, ErrorBody};
-use crate::intake::{self, AssignBody, Intake};
+use crate::intake::{self, AssignBody, Held, Intake};
 use crate::models::{Slot, queue_full};
+use crate::pieces::Pieces;
 use crate::state::State;
 
 /// No model has more clusters.
@@ -63,17 +64,9 @@ pub struct FileContent(Vec<u8>);
     responses(
         (status = 200, description = "One entry per image, in order", content(
             (AssignAnswer = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))),
-        (status = 400, description = "The body or the query cannot be read", body = ErrorBody),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
-        (status = 413, description = "Too many bytes, images or pixels", body = ErrorBody),
-        (status = 415, description = "A content type that is not understood", body = ErrorBody),
         (status = 422, description = "No image in the body, or one that cannot be decoded", body = ErrorBody),
-        (status = 429, description = "The queue is full, or this client sends too often; see Retry-After", body = ErrorBody),
-        (status = 503, description = "Starting, stopping or out of memory for uploads; see Retry-After", body = ErrorBody),
         (status = 504, description = "The answer was not ready in time", body = ErrorBody),
     ),
-    security((), ("bearer" = []), ("api_key" = [])),
 )]
 pub async fn assign(
     request: HttpRequest,
@@ -84,34 +77,7 @@ pub async fn assign(
     handle(&request, payload, &query, state.default_model()?, &state).await
 }
 
-/// Assign images to the clusters of one model.
-///
-/// The same as `/v1/assign` with the model named in the path.
-#[utoipa::path(
-    post, path = "/v1/models/{model}/assign", tag = "assign",
-    params(("model" = String, Path, description = "The model's name"), AssignQuery),
-    request_body(content(
-        (AssignForm = "multipart/form-data"),
-        (AssignBody = "application/json"),
-        (FileContent = "image/*"),
-        (FileContent = "application/zip"),
-    )),
-    responses(
-        (status = 200, description = "One entry per image, in order", content(
-            (AssignAnswer = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))),
-        (status = 400, description = "The body or the query cannot be read", body = ErrorBody),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
-        (status = 404, description = "No model of that name", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
-        (status = 413, description = "Too many bytes, images or pixels", body = ErrorBody),
-        (status = 415, description = "A content type that is not understood", body = ErrorBody),
-        (status = 422, description = "No image in the body, or one that cannot be decoded", body = ErrorBody),
-        (status = 429, description = "The queue is full, or this client sends too often; see Retry-After", body = ErrorBody),
-        (status = 503, description = "Starting, stopping or out of memory for uploads; see Retry-After", body = ErrorBody),
-        (status = 504, description = "The answer was not ready in time", body = ErrorBody),
-    ),
-    security((), ("bearer" = []), ("api_key" = [])),
-)]
+/// The same as [`assign`] with the model named in the path; `openapi` describes it by that.
 pub async fn assign_with(
     model: Path<String>,
     request: HttpRequest,
@@ -158,10 +124,10 @@ async fn handle(
         cluster_names: served.cluster_names(),
         top_k: top_k.or(query.top_k).unwrap_or(0) as usize,
     };
-    write(parts, Format::wanted(request), &done).await
+    write(parts, Format::wanted(request), &done, state.budget.open()).await
 }
 
-async fn write(parts: Parts, format: Format, done: &Done) -> Result<HttpResponse, ApiError> {
+async fn write(parts: Parts, format: Format, done: &Done, held: Held) -> Result<HttpResponse, ApiError> {
     let body = if parts.is_large() {
         intake::blocking(move || format.write(&parts.into_answer())).await??
     } else {
@@ -169,7 +135,7 @@ async fn write(parts: Parts, format: Format, done: &Done) -> Result<HttpResponse
     };
     let mut response = HttpResponse::Ok();
     times(&mut response, done).insert_header((CONTENT_TYPE, format.content_type()));
-    Ok(response.body(body))
+    Ok(response.body(Pieces::new(body, held)?))
 }
 
 /// Says where the time went, in headers for programs and in the one that browsers show.

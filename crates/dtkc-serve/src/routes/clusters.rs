@@ -47,18 +47,10 @@ pub struct NamedCluster {
     request_body = ClusterName,
     responses(
         (status = 200, description = "What the cluster is called now", body = NamedCluster),
-        (status = 400, description = "The body cannot be read", body = ErrorBody),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
         (status = 404, description = "No such model or cluster", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
-        (status = 413, description = "The body is too large", body = ErrorBody),
-        (status = 415, description = "The body is not JSON", body = ErrorBody),
         (status = 422, description = "The name is too long or not one line", body = ErrorBody),
-        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
         (status = 500, description = "The name could not be written to the disk", body = ErrorBody),
-        (status = 503, description = "Out of memory for uploads; see Retry-After", body = ErrorBody),
     ),
-    security((), ("bearer" = []), ("api_key" = [])),
 )]
 pub async fn rename(
     path: Path<(String, String)>,

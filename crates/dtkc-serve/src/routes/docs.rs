@@ -1,5 +1,6 @@
 //! The OpenAPI description and a page to read and try it.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use actix_web::HttpResponse;
@@ -9,6 +10,7 @@ use utoipa_swagger_ui::Config;
 
 use crate::error::ApiError;
 use crate::openapi;
+use crate::pieces::Pieces;
 
 /// Swagger UI sets styles from its script and has its icons inline; everything still comes from here.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
@@ -18,7 +20,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 /// The description.
 pub async fn openapi() -> HttpResponse {
     static TEXT: LazyLock<String> = LazyLock::new(openapi::json);
-    HttpResponse::Ok().content_type("application/json").body(TEXT.as_str())
+    HttpResponse::Ok().content_type("application/json").body(Pieces::of_program(TEXT.as_str()))
 }
 
 /// The page's relative links need the slash.
@@ -40,5 +42,8 @@ pub async fn docs(file: Path<String>) -> Result<HttpResponse, ApiError> {
         response.insert_header((CONTENT_ENCODING, "gzip"));
     }
     response.insert_header((CONTENT_SECURITY_POLICY, POLICY)).content_type(found.content_type);
-    Ok(response.body(found.bytes.into_owned()))
+    Ok(response.body(match found.bytes {
+        Cow::Borrowed(bytes) => Pieces::of_program(bytes),
+        Cow::Owned(bytes) => Pieces::of_program(bytes),
+    }))
 }

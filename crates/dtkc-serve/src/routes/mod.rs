@@ -15,8 +15,6 @@ use crate::error::ApiError;
 
 /// Registers every path.
 pub fn routes(config: &mut ServiceConfig) {
-    let get = |path: &str| Resource::new(path).default_service(web::to(only_get));
-    let post = |path: &str| Resource::new(path).default_service(web::to(only_post));
     config
         .service(post("/v1/assign").route(web::post().to(assign::assign)))
         .service(post("/v1/models/{model}/assign").route(web::post().to(assign::assign_with)))
@@ -39,15 +37,25 @@ pub fn routes(config: &mut ServiceConfig) {
         .default_service(web::to(not_found));
 }
 
+/// A path that answers GET, with the right answer to every other method.
+fn get(path: &str) -> Resource {
+    Resource::new(path).default_service(web::to(only_get))
+}
+
+/// The same for POST.
+fn post(path: &str) -> Resource {
+    Resource::new(path).default_service(web::to(only_post))
+}
+
 async fn not_found() -> Result<HttpResponse, ApiError> {
     Err(ApiError::NotFound)
 }
 
-pub(crate) async fn only_get(request: HttpRequest) -> impl Responder {
+async fn only_get(request: HttpRequest) -> impl Responder {
     wrong_method(&request, "GET")
 }
 
-pub(crate) async fn only_post(request: HttpRequest) -> impl Responder {
+async fn only_post(request: HttpRequest) -> impl Responder {
     wrong_method(&request, "POST")
 }
 

@@ -135,10 +135,7 @@ pub struct ReloadAnswer {
     get, path = "/v1/models", tag = "models",
     responses(
         (status = 200, description = "The models", body = ModelList),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
-        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
     ),
-    security((), ("bearer" = []), ("api_key" = [])),
 )]
 pub async fn list(state: Data<State>) -> Result<Json<ModelList>, ApiError> {
     Ok(Json(ModelList {
@@ -154,11 +151,8 @@ pub async fn list(state: Data<State>) -> Result<Json<ModelList>, ApiError> {
     params(("model" = String, Path, description = "The model's name")),
     responses(
         (status = 200, description = "The model", body = Model),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
         (status = 404, description = "No model of that name", body = ErrorBody),
-        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
     ),
-    security((), ("bearer" = []), ("api_key" = [])),
 )]
 pub async fn show(model: Path<String>, state: Data<State>) -> Result<Json<Model>, ApiError> {
     Ok(Json(describe(state.model(&model)?)))
@@ -174,12 +168,9 @@ pub async fn show(model: Path<String>, state: Data<State>) -> Result<Json<Model>
     params(("model" = String, Path, description = "The model's name")),
     responses(
         (status = 200, description = "The file that serves now", body = ReloadAnswer),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
         (status = 404, description = "No model of that name", body = ErrorBody),
         (status = 409, description = "The file cannot be used and the old one keeps serving, or a reload is under way", body = ErrorBody),
-        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
     ),
-    security((), ("bearer" = []), ("api_key" = [])),
 )]
 pub async fn reload(model: Path<String>, state: Data<State>) -> Result<HttpResponse, ApiError> {
     let name = state.model(&model)?.name().to_owned();

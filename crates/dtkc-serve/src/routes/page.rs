@@ -2,10 +2,10 @@
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH};
 use actix_web::web::{self, ServiceConfig};
-use actix_web::{HttpRequest, HttpResponse, Resource};
+use actix_web::{HttpRequest, HttpResponse};
 use sha2::{Digest, Sha256};
 
-use super::only_get;
+use super::get;
 
 /// Nothing inline, nothing from elsewhere; pictures are the user's own files.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
@@ -37,8 +37,7 @@ pub fn routes(config: &mut ServiceConfig) {
             let response = serve(&request, file, &tag);
             async move { response }
         };
-        let resource = Resource::new(file.0).default_service(web::to(only_get));
-        config.service(resource.route(web::get().to(answer.clone())).route(web::head().to(answer)));
+        config.service(get(file.0).route(web::get().to(answer.clone())).route(web::head().to(answer)));
     }
 }
 

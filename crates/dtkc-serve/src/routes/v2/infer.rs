@@ -12,6 +12,7 @@ use crate::engine::{Item, Order, Row, Source};
 use crate::error::{ApiError, ErrorBody};
 use crate::intake::{self, Body};
 use crate::models::queue_full;
+use crate::pieces::Pieces;
 use crate::routes::assign::times;
 use crate::state::State;
 
@@ -28,17 +29,9 @@ const JSON_SIZE: &str = "inference-header-content-length";
     request_body = InferRequest,
     responses(
         (status = 200, description = "The outputs", body = InferAnswer),
-        (status = 400, description = "The request cannot be read or does not fit the model", body = ErrorBody),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
         (status = 404, description = "No model of that name", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
-        (status = 413, description = "Too many bytes or images", body = ErrorBody),
-        (status = 415, description = "A content encoding that is not understood", body = ErrorBody),
-        (status = 429, description = "The queue is full, or this client sends too often; see Retry-After", body = ErrorBody),
-        (status = 503, description = "Starting, stopping or out of memory for uploads; see Retry-After", body = ErrorBody),
         (status = 504, description = "The answer was not ready in time", body = ErrorBody),
     ),
-    security((), ("bearer" = []), ("api_key" = [])),
 )]
 pub async fn infer(
     path: Path<ModelPath>,
@@ -88,7 +81,8 @@ pub async fn infer(
     let outputs = wanted.iter().map(|wanted| wanted.collect(&rows, widths)).collect();
     let mut response = HttpResponse::Ok();
     times(&mut response, &done);
-    answer(response, slot.name().to_owned(), id, outputs)
+    let body = answer(&mut response, slot.name().to_owned(), id, outputs)?;
+    Ok(response.body(Pieces::new(body, state.budget.open())?))
 }
 
 fn json_size(request: &HttpRequest) -> Result<Option<usize>, ApiError> {
@@ -160,11 +154,11 @@ impl Wanted {
 }
 
 fn answer(
-    mut response: actix_web::HttpResponseBuilder,
+    response: &mut actix_web::HttpResponseBuilder,
     model_name: String,
     id: Option<String>,
     outputs: Vec<Output>,
-) -> Result<HttpResponse, ApiError> {
+) -> Result<Vec<u8>, ApiError> {
     let mut behind = Vec::new();
     let any_binary = outputs.iter().any(|output| output.binary);
     let tensor = |output: Output| {
@@ -183,9 +177,10 @@ fn answer(
     let answer = InferAnswer { model_name, model_version: VERSION, id, outputs };
     let mut body = serde_json::to_vec(&answer).map_err(|_| ApiError::Internal)?;
     if !any_binary {
-        return Ok(response.insert_header((CONTENT_TYPE, "application/json")).body(body));
+        response.insert_header((CONTENT_TYPE, "application/json"));
+        return Ok(body);
     }
     response.insert_header((JSON_SIZE, body.len())).insert_header((CONTENT_TYPE, "application/octet-stream"));
     body.append(&mut behind);
-    Ok(response.body(body))
+    Ok(body)
 }

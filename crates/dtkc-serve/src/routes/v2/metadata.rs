@@ -52,10 +52,7 @@ pub struct TensorMetadata {
     get, path = "/v2", tag = "v2",
     responses(
         (status = 200, description = "The server", body = ServerMetadata),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
-        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
     ),
-    security((), ("bearer" = []), ("api_key" = [])),
 )]
 pub async fn server() -> HttpResponse {
     HttpResponse::Ok().json(ServerMetadata {
@@ -93,11 +90,8 @@ pub async fn ready(state: Data<State>) -> Result<HttpResponse, ApiError> {
     params(("model" = String, Path, description = "The model's name")),
     responses(
         (status = 200, description = "The tensors", body = ModelMetadata),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
         (status = 404, description = "No model of that name", body = ErrorBody),
-        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
     ),
-    security((), ("bearer" = []), ("api_key" = [])),
 )]
 pub async fn model(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResponse, ApiError> {
     path.check_version()?;
@@ -128,12 +122,9 @@ pub async fn model(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResp
     params(("model" = String, Path, description = "The model's name")),
     responses(
         (status = 200, description = "It is"),
-        (status = 401, description = "No key, or a wrong one", body = ErrorBody),
         (status = 404, description = "No model of that name", body = ErrorBody),
-        (status = 429, description = "This client sends too often; see Retry-After", body = ErrorBody),
         (status = 503, description = "Starting", body = ErrorBody),
     ),
-    security((), ("bearer" = []), ("api_key" = [])),
 )]
 pub async fn model_ready(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResponse, ApiError> {
     path.check_version()?;

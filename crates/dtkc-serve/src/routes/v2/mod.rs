@@ -4,10 +4,9 @@ pub mod infer;
 pub mod metadata;
 mod tensor;
 
-use actix_web::Resource;
 use actix_web::web::{self, ServiceConfig};
 
-use super::{only_get, only_post};
+use super::{get, post};
 use crate::error::ApiError;
 
 /// The one version of every model.
@@ -15,8 +14,6 @@ pub(crate) const VERSION: &str = "1";
 
 /// Registers the paths under /v2.
 pub fn routes(config: &mut ServiceConfig) {
-    let get = |path: &str| Resource::new(path).default_service(web::to(only_get));
-    let post = |path: &str| Resource::new(path).default_service(web::to(only_post));
     config
         .service(get("/v2").route(web::get().to(metadata::server)))
         .service(get("/v2/").route(web::get().to(metadata::server)))

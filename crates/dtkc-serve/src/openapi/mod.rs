@@ -1,8 +1,10 @@
 //! The description of the interface, generated from the handlers.
 
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{Modify, OpenApi};
+mod common;
 
+use utoipa::OpenApi;
+
+use self::common::{Common, PerModel};
 use crate::routes::{assign, clusters, health, models, v2};
 
 /// Collects what the handlers say about themselves.
@@ -16,7 +18,6 @@ use crate::routes::{assign, clusters, health, models, v2};
     ),
     paths(
         assign::assign,
-        assign::assign_with,
         models::list,
         models::show,
         models::reload,
@@ -37,21 +38,9 @@ use crate::routes::{assign, clusters, health, models, v2};
         (name = "v2", description = "The KServe Open Inference Protocol, for Triton clients and the like"),
         (name = "health", description = "For machines that watch over the service; never behind a key"),
     ),
-    modifiers(&Keys),
+    modifiers(&PerModel, &Common),
 )]
 struct Api;
-
-struct Keys;
-
-impl Modify for Keys {
-    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        let components = openapi.components.get_or_insert_with(Default::default);
-        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
-        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-        let header = ApiKey::Header(ApiKeyValue::new("x-api-key"));
-        components.add_security_scheme("api_key", SecurityScheme::ApiKey(header));
-    }
-}
 
 /// The description as JSON.
 pub fn json() -> String {
@@ -64,7 +53,7 @@ pub fn json() -> String {
 mod tests {
     #[test]
     fn the_checked_in_description_is_current() {
-        let checked_in = include_str!("../openapi.json");
+        let checked_in = include_str!("../../openapi.json");
         assert!(
             super::json() == checked_in,
             "crates/dtkc-serve/openapi.json is stale; run `cargo run --release -p dtkc-serve -- --openapi > crates/dtkc-serve/openapi.json`"
