@@ -13,6 +13,7 @@ const REQUEST_BYTES = 8 << 20;
 /** Requests under way at one time: one is worked on while the next one arrives. */
 const AT_ONCE = 2;
 
+let drawing = false;
 const state = { images: [], models: [], limits: null, model: null, running: null, waiting: [] };
 
 const groups = new Groups({ open: (image) => viewer.open(image), rename });
@@ -61,6 +62,7 @@ function useModel(model) {
   for (const [term, text] of rows) if (text) list.append(el("dt", {}, term), el("dd", {}, text));
   $("about-text").replaceChildren(list);
   $("about").hidden = false;
+  draw();
 }
 
 /** Images in the order in which the page shows them. */
@@ -163,15 +165,18 @@ async function rename(cluster, name) {
   if (state.model === model) draw();
 }
 
-let drawing = false;
-
 /** Draws once per frame, however many answers came. */
 function draw() {
   if (drawing) return;
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    if (!state.model || state.images.length === 0) return;
+    if (!state.model) return;
+    $("known").hidden = state.images.length > 0;
+    if (state.images.length === 0) {
+      groups.drawModel(state.model);
+      return;
+    }
     groups.draw({ images: state.images, model: state.model, order: $("order").value, sort: $("sort").value });
     const done = state.images.filter((image) => image.result).length;
     const busy = state.running !== null;
@@ -198,6 +203,7 @@ function clear() {
   $("summary").hidden = true;
   document.body.classList.remove("has-images");
   document.body.dataset.done = "0";
+  draw();
   $("choose").focus();
 }
 

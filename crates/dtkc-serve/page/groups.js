@@ -4,6 +4,8 @@ import { $, el, hue, percent, plural } from "./dom.js";
 
 /** Pictures per cluster before "Show more". */
 const SHOWN = 48;
+/** Clusters named in a row; a model may have thousands. */
+const MOST_CHIPS = 60;
 
 export class Groups {
   /** `open(image)` shows one image, `rename(cluster, name)` saves a name. */
@@ -89,13 +91,29 @@ export class Groups {
     return image.element;
   }
 
+  /** What the page says of a model while there are no images yet. */
+  drawModel(model) {
+    const share = (cluster) => (cluster.size > 0 ? el("small", {}, percent(cluster.share)) : null);
+    const trained = model.clusters.some((cluster) => cluster.size > 0) ? ", here with their shares in training" : "";
+    const text = `${model.name} sorts images into ${plural(model.k, "cluster")}${trained}. Click one to name it.`;
+    $("known").replaceChildren(el("p", {}, text), this.chips(model.clusters, share));
+  }
+
   emptyClusters(clusters) {
+    const row = this.chips(clusters);
+    row.prepend(el("span", {}, "No image in:"));
+    return row;
+  }
+
+  chips(clusters, extra = () => null) {
     const chip = (cluster) => {
-      const button = el("button.chip", { type: "button", "--hue": hue(cluster.id), title: "Rename" }, cluster.name);
+      const button = el("button.chip", { type: "button", "--hue": hue(cluster.id), title: "Rename" }, cluster.name, extra(cluster));
       button.addEventListener("click", () => this.edit(cluster, button));
       return button;
     };
-    return el("div.empty", {}, el("span", {}, "No image in:"), ...clusters.map(chip));
+    const row = el("div.chips", {}, ...clusters.slice(0, MOST_CHIPS).map(chip));
+    if (clusters.length > MOST_CHIPS) row.append(el("span", {}, `and ${clusters.length - MOST_CHIPS} more`));
+    return row;
   }
 
   /** Turns a cluster's title into a field. Enter saves, Escape leaves it. */
@@ -158,7 +176,8 @@ function drawSummary(images, clusters, groups, model) {
   $("figures").replaceChildren(...figures);
   const part = (id) => {
     const count = groups.get(id).length;
-    return el("i", { "--hue": hue(id), "--count": count, title: `${model.clusters[id].name}: ${plural(count, "image")}` });
+    const show = () => $(`cluster-${id}`).scrollIntoView({ behavior: "smooth" });
+    return el("i", { "--hue": hue(id), "--count": count, title: `${model.clusters[id].name}: ${plural(count, "image")}`, onclick: show });
   };
   $("share").replaceChildren(...clusters.map(part));
   const text = clusters.map((id) => `${model.clusters[id].name}: ${groups.get(id).length}`).join(", ");
