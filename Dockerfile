@@ -29,11 +29,12 @@ ENV ORT_DYLIB_PATH=/usr/local/lib/libonnxruntime.so \
     DTKC_STATE_DIR=/var/lib/dtkc \
     DTKC_HOST=0.0.0.0 \
     DTKC_LOG_FORMAT=json
-USER dtkc
+# By number, so that a cluster can check that it is not root.
+USER 10001
 VOLUME /var/lib/dtkc
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-# There is no curl in the image; bash can open a connection itself.
+# There is no curl in the image; bash can open a connection itself. It speaks no TLS: there an open port must do.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s CMD ["bash", "-c", \
-  "exec 3<>/dev/tcp/127.0.0.1/${DTKC_PORT:-8080} && printf 'GET /readyz HTTP/1.0\\r\\nhost: x\\r\\n\\r\\n' >&3 && grep -q '200 OK' <&3"]
+  "exec 3<>/dev/tcp/127.0.0.1/${DTKC_PORT:-8080} && { [ -n \"$DTKC_TLS_CERT\" ] || { printf 'GET /readyz HTTP/1.0\\r\\nhost: x\\r\\n\\r\\n' >&3 && grep -q '200 OK' <&3; }; }"]
 ENTRYPOINT ["dtkc-serve"]

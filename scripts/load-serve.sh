@@ -6,12 +6,15 @@
 #   overload     with --overload: ten times the sustainable load for 60 s; answers, memory, recovery
 # Ends with 1 where the service does not hold what it promises.
 #
-#   scripts/load-serve.sh [--model NAME|PATH] [--workers N] [--repeats N] [--overload [SECONDS]]
+#   scripts/load-serve.sh [--model NAME|PATH] [--workers N] [--repeats N] [--overload [SECONDS]] [--build]
+#
+# --build only builds, so that a measurement on a quiet machine need not wait for the compiler. Without it the whole
+# takes about two minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/serve-for-checks.sh
 
-given=mnist workers=$(nproc) repeats=3 overload=0
+given=mnist workers=$(nproc) repeats=3 overload=0 only_build=false
 while [ $# -gt 0 ]; do
   case $1 in
     --model) given=$2; shift 2 ;;
@@ -20,6 +23,7 @@ while [ $# -gt 0 ]; do
     --overload)
       overload=60; shift
       if [[ ${1:-} =~ ^[0-9]+$ ]]; then overload=$1; shift; fi ;;
+    --build) only_build=true; shift ;;
     *) fail "unknown flag $1; see the head of this script" ;;
   esac
 done
@@ -28,10 +32,11 @@ done
 
 cargo build --release --quiet -p dtkc-serve -p dtkc-label --bins
 cargo build --release --quiet -p dtkc-serve --example load
+if $only_build; then exit; fi
 start_server "$given" --workers "$workers"
 load=$target/release/examples/load
 host=${address#http://}
-images=3200
+images=12800
 "$load" images "$given" "$work/images" "$images"
 "$load" throughput "$host" "$work/images" --seconds 2 >/dev/null # warm-up
 

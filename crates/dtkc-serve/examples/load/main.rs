@@ -3,6 +3,7 @@
 
 mod client;
 mod measure;
+mod overload;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -62,7 +63,7 @@ fn main() -> anyhow::Result<()> {
         }
         What::Latency { address, folder, model, count } => measure::latency(address, &folder, &model, count),
         What::Overload { address, folder, seconds, times } => {
-            measure::overload(address, &folder, Duration::from_secs_f64(seconds), times)
+            overload::overload(address, &folder, Duration::from_secs_f64(seconds), times)
         }
     }
 }
