@@ -163,6 +163,11 @@ impl Summary {
                 let _ =
                     writeln!(out, "{name}   {}  {}  {}", share(Some(s.best)), share(Some(s.mean)), share(Some(s.sd)));
             }
+            let pruned = self.runs.iter().filter(|run| run.ended == Ended::Pruned).count();
+            if pruned > 0 {
+                let all = self.runs.len();
+                let _ = writeln!(out, "(Mean and Sd over all {all} restarts; {pruned} of them were pruned early)");
+            }
         }
         out
     }

@@ -97,6 +97,32 @@ struct Sampler<'a> {
 
 impl Sampler<'_> {
     fn sample(&self, x: f32, y: f32, pixel: &mut [f32]) {
+        let (right, bottom) = (self.size.width as f32 - 1.0, self.size.height as f32 - 1.0);
+        if x >= 0.0 && y >= 0.0 && x < right && y < bottom {
+            self.within(x, y, pixel)
+        } else {
+            self.across(x, y, pixel)
+        }
+    }
+
+    /// A place whose four neighbours all lie in the image, as for most pixels: no `floor` and no branch per neighbour.
+    fn within(&self, x: f32, y: f32, pixel: &mut [f32]) {
+        let (x0, y0) = (x as u32, y as u32);
+        let (fx, fy) = (x - x0 as f32, y - y0 as f32);
+        let channels = self.size.channels;
+        let row = self.size.width * channels;
+        let image = &self.image[y0 as usize * row + x0 as usize * channels..][..row + 2 * channels];
+        let (above, below) = (&image[..2 * channels], &image[row..]);
+        for (i, value) in pixel.iter_mut().enumerate() {
+            *value = (1.0 - fx) * (1.0 - fy) * above[i]
+                + fx * (1.0 - fy) * above[i + channels]
+                + (1.0 - fx) * fy * below[i]
+                + fx * fy * below[i + channels];
+        }
+    }
+
+    /// The general case, also outside of the image.
+    fn across(&self, x: f32, y: f32, pixel: &mut [f32]) {
         let (x0, y0) = (x.floor(), y.floor());
         let (fx, fy) = (x - x0, y - y0);
         let (x0, y0) = (x0 as i64, y0 as i64);

@@ -3,7 +3,7 @@
 use super::Plan;
 use crate::cpu::{
     geometry::add_pixels,
-    isa::per_isa,
+    isa::{per_isa, unrolled},
     tile::{blocks, dot, load, outer, store, with_rows},
 };
 
@@ -165,11 +165,11 @@ fn forward_tile<const FMA: bool, const R: usize, const L: usize>(
     };
     let mut tile = dot::<FMA, R, L>(taps, stride, weights, init);
     if relu {
-        for row in &mut tile {
-            for value in row {
+        unrolled!(I in 0..R {
+            for value in &mut tile[I] {
                 *value = if *value > 0.0 { *value } else { 0.0 };
             }
-        }
+        });
     }
     store(&tile, line, line_stride);
 }

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::cpu::{
     geometry::add_pixels,
-    isa::per_isa,
+    isa::{per_isa, unrolled},
     lane::Lane,
     tile::{blocks, dot, load, outer, store, with_rows},
 };
@@ -115,9 +115,9 @@ fn input_canvas<'a>(plan: &Plan, x: &'a [f32], canvas: &'a mut [f32]) -> &'a [f3
 #[inline(always)]
 fn column<const N: usize, const W: usize>(from: &[f32], stride: usize) -> [Lane<W>; N] {
     let mut column = [Lane::ZERO; N];
-    for (i, value) in column.iter_mut().enumerate() {
-        *value = Lane::load(&from[i * stride..]);
-    }
+    unrolled!(I in 0..N {
+        column[I] = Lane::load(&from[I * stride..]);
+    });
     column
 }
 
@@ -135,14 +135,15 @@ fn values_of<const FMA: bool, const W: usize>(plan: &Plan, x: &[f32], group: Gro
         for c in (0..channels).step_by(W) {
             for j in 0..POINTS {
                 let column = input::<FMA, W>(column(&from[j * channels + c..], row));
-                for i in 0..POINTS {
-                    half[i][j] = column[i];
-                }
+                unrolled!(I in 0..POINTS {
+                    half[I][j] = column[I];
+                });
             }
             for i in 0..POINTS {
-                for (j, value) in input::<FMA, W>(half[i]).into_iter().enumerate() {
-                    value.store(&mut to[(i * POINTS + j) * group.stride * channels + c..]);
-                }
+                let row = input::<FMA, W>(half[i]);
+                unrolled!(J in 0..POINTS {
+                    row[J].store(&mut to[(i * POINTS + J) * group.stride * channels + c..]);
+                });
             }
         }
     }
@@ -222,9 +223,10 @@ fn output_tile<const FMA: bool, const W: usize, const M: usize>(
         let lanes = W.min(channels - c);
         for j in 0..POINTS {
             let column = column(&from[j * group.stride * padded + c..], POINTS * group.stride * padded);
-            for (half, value) in half.iter_mut().zip(output::<FMA, M, W>(column)) {
-                half[j] = value;
-            }
+            let column = output::<FMA, M, W>(column);
+            unrolled!(I in 0..M {
+                half[I][j] = column[I];
+            });
         }
         let mut shift = [0.0; W];
         shift[..lanes].copy_from_slice(&bias[c..][..lanes]);
@@ -314,14 +316,16 @@ fn spread_tiles<const FMA: bool, const W: usize, const M: usize>(
         for c in (0..channels).step_by(W) {
             for j in 0..M {
                 let column = column(&from[j * channels + c..], row);
-                for (half, value) in half.iter_mut().zip(output_transposed::<FMA, M, W>(column)) {
-                    half[j] = value;
-                }
+                let column = output_transposed::<FMA, M, W>(column);
+                unrolled!(I in 0..POINTS {
+                    half[I][j] = column[I];
+                });
             }
             for (i, half) in half.into_iter().enumerate() {
-                for (j, value) in output_transposed::<FMA, M, W>(half).into_iter().enumerate() {
-                    value.store(&mut to[(i * POINTS + j) * group.stride * channels + c..]);
-                }
+                let row = output_transposed::<FMA, M, W>(half);
+                unrolled!(J in 0..POINTS {
+                    row[J].store(&mut to[(i * POINTS + J) * group.stride * channels + c..]);
+                });
             }
         }
     }
@@ -389,15 +393,16 @@ fn gather_tile<const FMA: bool, const W: usize>(
         for j in 0..POINTS {
             let column = column(&from[j * group.stride * channels + c..], POINTS * group.stride * channels);
             let column = input_transposed::<FMA, W>(column);
-            for i in 0..POINTS {
-                half[i][j] = column[i];
-            }
+            unrolled!(I in 0..POINTS {
+                half[I][j] = column[I];
+            });
         }
         for i in 0..POINTS {
-            for (j, value) in input_transposed::<FMA, W>(half[i]).into_iter().enumerate() {
-                let pixel = &mut to[i * row + j * channels + c..][..W];
-                value.plus(Lane::load(pixel)).store(pixel);
-            }
+            let line = input_transposed::<FMA, W>(half[i]);
+            unrolled!(J in 0..POINTS {
+                let pixel = &mut to[i * row + J * channels + c..][..W];
+                line[J].plus(Lane::load(pixel)).store(pixel);
+            });
         }
     }
 }

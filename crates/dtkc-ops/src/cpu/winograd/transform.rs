@@ -5,7 +5,7 @@
 //! `m` outputs `y`; a backward pass is the same with every matrix transposed. The points come in pairs of opposite
 //! sign, so each pair shares its even and odd halves.
 
-use super::super::lane::Lane;
+use super::super::{isa::unrolled, lane::Lane};
 
 /// Points of the transform: values per axis of a tile.
 pub(crate) const POINTS: usize = 8;
@@ -13,9 +13,12 @@ pub(crate) const POINTS: usize = 8;
 /// The positive one of each pair of points.
 const PAIRS: [f32; 3] = [1.0, 2.0, 0.5];
 
-/// Their powers 0 to 5.
-const POWERS: [[f32; 6]; 3] =
-    [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125]];
+/// Their powers 0 to 7.
+const POWERS: [[f32; POINTS]; 3] = [
+    [1.0; POINTS],
+    [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0],
+    [1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015625, 0.0078125],
+];
 
 /// Product and negated sum of the squares of the two other pairs: the coefficients of
 /// `(x^2 - b^2)(x^2 - c^2) = x^4 + SUMS x^2 + PRODUCTS`.
@@ -30,13 +33,13 @@ const WHOLE: f32 = 5.25;
 pub(crate) fn input<const FMA: bool, const W: usize>(d: [Lane<W>; POINTS]) -> [Lane<W>; POINTS] {
     let mut out = [Lane::ZERO; POINTS];
     out[0] = d[2].minus(d[4]).times_plus::<FMA>(WHOLE, d[6].minus(d[0]));
-    for pair in 0..3 {
-        let (product, sum) = (PRODUCTS[pair], SUMS[pair]);
+    unrolled!(PAIR in 0..3 {
+        let (product, sum) = (PRODUCTS[PAIR], SUMS[PAIR]);
         let even = d[2].times_plus::<FMA>(product, d[4].times_plus::<FMA>(sum, d[6]));
         let odd = d[1].times_plus::<FMA>(product, d[3].times_plus::<FMA>(sum, d[5]));
-        out[2 * pair + 1] = odd.times_plus::<FMA>(PAIRS[pair], even);
-        out[2 * pair + 2] = odd.times_plus::<FMA>(-PAIRS[pair], even);
-    }
+        out[2 * PAIR + 1] = odd.times_plus::<FMA>(PAIRS[PAIR], even);
+        out[2 * PAIR + 2] = odd.times_plus::<FMA>(-PAIRS[PAIR], even);
+    });
     out[7] = d[3].minus(d[5]).times_plus::<FMA>(WHOLE, d[7].minus(d[1]));
     out
 }
@@ -45,10 +48,10 @@ pub(crate) fn input<const FMA: bool, const W: usize>(d: [Lane<W>; POINTS]) -> [L
 #[inline(always)]
 fn halves<const W: usize>(v: &[Lane<W>; POINTS]) -> ([Lane<W>; 3], [Lane<W>; 3]) {
     let (mut sums, mut differences) = ([Lane::ZERO; 3], [Lane::ZERO; 3]);
-    for pair in 0..3 {
-        sums[pair] = v[2 * pair + 1].plus(v[2 * pair + 2]);
-        differences[pair] = v[2 * pair + 1].minus(v[2 * pair + 2]);
-    }
+    unrolled!(PAIR in 0..3 {
+        sums[PAIR] = v[2 * PAIR + 1].plus(v[2 * PAIR + 2]);
+        differences[PAIR] = v[2 * PAIR + 1].minus(v[2 * PAIR + 2]);
+    });
     (sums, differences)
 }
 
@@ -63,15 +66,15 @@ pub(crate) fn input_transposed<const FMA: bool, const W: usize>(v: [Lane<W>; POI
     let mut even = [v[0].times_plus::<FMA>(WHOLE, Lane::ZERO), v[0].times_plus::<FMA>(-WHOLE, Lane::ZERO), v[0]];
     let mut odd =
         [Lane::ZERO.minus(v[7]), v[7].times_plus::<FMA>(WHOLE, Lane::ZERO), v[7].times_plus::<FMA>(-WHOLE, Lane::ZERO)];
-    for pair in 0..3 {
-        let (product, sum, point) = (PRODUCTS[pair], SUMS[pair], PAIRS[pair]);
-        even[0] = sums[pair].times_plus::<FMA>(product, even[0]);
-        even[1] = sums[pair].times_plus::<FMA>(sum, even[1]);
-        even[2] = sums[pair].plus(even[2]);
-        odd[0] = differences[pair].times_plus::<FMA>(product * point, odd[0]);
-        odd[1] = differences[pair].times_plus::<FMA>(sum * point, odd[1]);
-        odd[2] = differences[pair].times_plus::<FMA>(point, odd[2]);
-    }
+    unrolled!(PAIR in 0..3 {
+        let (product, sum, point) = (PRODUCTS[PAIR], SUMS[PAIR], PAIRS[PAIR]);
+        even[0] = sums[PAIR].times_plus::<FMA>(product, even[0]);
+        even[1] = sums[PAIR].times_plus::<FMA>(sum, even[1]);
+        even[2] = sums[PAIR].plus(even[2]);
+        odd[0] = differences[PAIR].times_plus::<FMA>(product * point, odd[0]);
+        odd[1] = differences[PAIR].times_plus::<FMA>(sum * point, odd[1]);
+        odd[2] = differences[PAIR].times_plus::<FMA>(point, odd[2]);
+    });
     for power in 0..3 {
         out[2 * power + 1] = odd[power];
         out[2 * power + 2] = even[power];
@@ -84,18 +87,18 @@ pub(crate) fn input_transposed<const FMA: bool, const W: usize>(v: [Lane<W>; POI
 pub(crate) fn output<const FMA: bool, const M: usize, const W: usize>(v: [Lane<W>; POINTS]) -> [Lane<W>; M] {
     let (sums, differences) = halves(&v);
     let mut out = [Lane::ZERO; M];
-    for power in 0..M {
-        let halves = if power % 2 == 0 { sums } else { differences };
+    unrolled!(POWER in 0..M {
+        let halves = if POWER % 2 == 0 { sums } else { differences };
         let mut total = halves[0];
-        if power == 0 {
+        if POWER == 0 {
             total = total.plus(v[0]);
         }
-        if power + 1 == M {
+        if POWER + 1 == M {
             total = total.plus(v[7]);
         }
-        total = halves[1].times_plus::<FMA>(POWERS[1][power], total);
-        out[power] = halves[2].times_plus::<FMA>(POWERS[2][power], total);
-    }
+        total = halves[1].times_plus::<FMA>(POWERS[1][POWER], total);
+        out[POWER] = halves[2].times_plus::<FMA>(POWERS[2][POWER], total);
+    });
     out
 }
 
@@ -105,15 +108,15 @@ pub(crate) fn output_transposed<const FMA: bool, const M: usize, const W: usize>
     let mut out = [Lane::ZERO; POINTS];
     out[0] = y[0];
     out[7] = y[M - 1];
-    for pair in 0..3 {
-        let (mut even, mut odd) = (y[0], y[1].times_plus::<FMA>(PAIRS[pair], Lane::ZERO));
+    unrolled!(PAIR in 0..3 {
+        let (mut even, mut odd) = (y[0], y[1].times_plus::<FMA>(PAIRS[PAIR], Lane::ZERO));
         for power in 2..M {
             let half = if power % 2 == 0 { &mut even } else { &mut odd };
-            *half = y[power].times_plus::<FMA>(POWERS[pair][power], *half);
+            *half = y[power].times_plus::<FMA>(POWERS[PAIR][power], *half);
         }
-        out[2 * pair + 1] = even.plus(odd);
-        out[2 * pair + 2] = even.minus(odd);
-    }
+        out[2 * PAIR + 1] = even.plus(odd);
+        out[2 * PAIR + 2] = even.minus(odd);
+    });
     out
 }
 
