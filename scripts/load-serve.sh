@@ -8,8 +8,8 @@
 #
 #   scripts/load-serve.sh [--model NAME|PATH] [--workers N] [--repeats N] [--overload [SECONDS]] [--build]
 #
-# --build only builds, so that a measurement on a quiet machine need not wait for the compiler. Without it the whole
-# takes about two minutes.
+# On a machine that is made quiet for the measurement, build before: --build only builds, and with DTKC_NO_BUILD=1
+# nothing is built. The whole then takes about two minutes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/serve-for-checks.sh
@@ -30,8 +30,8 @@ done
 [ -f "$given" ] || given=models/$given.onnx
 [ -f "$given" ] || fail "there is no model file $given; give one with --model PATH"
 
-cargo build --release --quiet -p dtkc-serve -p dtkc-label --bins
-cargo build --release --quiet -p dtkc-serve --example load
+build -p dtkc-serve -p dtkc-label --bins
+build -p dtkc-serve --example load
 if $only_build; then exit; fi
 start_server "$given" --workers "$workers"
 load=$target/release/examples/load

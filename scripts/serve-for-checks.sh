@@ -24,11 +24,14 @@ python_with() {
   fi
 }
 
+# build ARGUMENT...: cargo build, unless DTKC_NO_BUILD says that everything is built.
+build() { [ -n "${DTKC_NO_BUILD:-}" ] || cargo build --release --quiet "$@"; }
+
 # start_server MODEL [FLAG...]: builds, starts, sets `address` and `model`; the server ends with the script.
 start_server() {
   # shellcheck disable=SC2034 # for the script that sources this one
   model=$(basename "$1" .onnx)
-  cargo build --release --quiet -p dtkc-serve
+  build -p dtkc-serve
   work=$(mktemp -d)
   "$target/release/dtkc-serve" --port 0 --state-dir "$work" --log-level warn --model "$@" >"$work/out" &
   server=$!
