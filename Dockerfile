@@ -25,6 +25,7 @@ COPY --from=onnxruntime /libonnxruntime.so /usr/local/lib/libonnxruntime.so
 COPY --from=build /src/target/release/dtkc-serve /usr/local/bin/dtkc-serve
 COPY models/*.onnx /usr/local/share/dtkc/models/
 ENV ORT_DYLIB_PATH=/usr/local/lib/libonnxruntime.so \
+    ORT_DISABLE_TELEMETRY=1 \
     DTKC_MODELS=/usr/local/share/dtkc/models \
     DTKC_STATE_DIR=/var/lib/dtkc \
     DTKC_HOST=0.0.0.0 \

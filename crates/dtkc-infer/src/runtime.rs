@@ -138,8 +138,22 @@ fn search() -> Result<(Environment, PathBuf), InferError> {
     })
 }
 
+/// ONNX Runtime reports to its maker from the moment it is loaded: a database in the home folder, and uploads. The
+/// builder's `with_telemetry(false)` comes too late for that; only this variable is read in time.
+fn no_telemetry() {
+    const NAME: &str = "ORT_DISABLE_TELEMETRY";
+    if std::env::var_os(NAME).is_none() {
+        // SAFETY: the library that reads variables behind Rust's back is not loaded yet.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::env::set_var(NAME, "1");
+        }
+    }
+}
+
 fn open(path: &Path) -> Result<(Environment, PathBuf), InferError> {
     let unusable = |reason: String| InferError::RuntimeUnusable { path: path.to_owned(), reason };
+    no_telemetry();
     let builder = ort::init_from(path).map_err(|error| unusable(clause(&error)))?;
     let builder = builder.with_name("dtkc").with_telemetry(false);
     let environment = builder.build().map_err(|error| unusable(clause(&error)))?;

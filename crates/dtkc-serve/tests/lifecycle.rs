@@ -128,6 +128,24 @@ fn it_is_ready_only_after_a_warm_up() {
     assert_eq!(common::answer(answer).status, 200);
 }
 
+/// ONNX Runtime likes to keep a database for reports to its maker.
+#[test]
+fn nothing_is_written_outside_and_nobody_is_told() {
+    let [folder, home] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    std::fs::write(folder.path().join("small.onnx"), model(1)).unwrap();
+    let mut command = common::command();
+    command.args(["--port", "0", "--workers", "1", "--model"]).arg(folder.path().join("small.onnx"));
+    for name in ["XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "TMPDIR"] {
+        command.env(name, home.path());
+    }
+    command.env("HOME", home.path()).env_remove("ORT_DISABLE_TELEMETRY");
+    let mut process = Process(command.stdout(std::process::Stdio::piped()).spawn().unwrap());
+    let lines = std::io::BufReader::new(process.0.stdout.take().unwrap()).lines();
+    assert!(lines.map(Result::unwrap).any(|line| line.contains("page")), "it did not start");
+    let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[test]
 fn names_survive_a_restart_and_belong_to_the_model() {
     let mut server = Server::start(&[]);
