@@ -24,6 +24,7 @@ export const hue = (cluster) => Math.round((230 + cluster * 137.508) % 360);
 export const percent = (value) => {
   const hundred = value * 100;
   if (hundred >= 99.95) return "100 %";
+  if (hundred < 0.05) return "0 %";
   return hundred >= 10 ? `${hundred.toFixed(0)} %` : `${hundred.toFixed(1)} %`;
 };
 

@@ -1,6 +1,7 @@
 //! Keys that clients must send, compared without telling by the time it takes how close a guess was.
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use anyhow::Context;
 use dtkc_cli::Usage;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
@@ -19,7 +20,7 @@ impl Keys {
     pub fn load(config: &ServeConfig) -> anyhow::Result<Self> {
         let mut digests: Vec<[u8; 32]> = config.api_key.iter().map(|key| digest(key)).collect();
         if let Some(path) = &config.api_key_file {
-            let text = fs_err::read_to_string(path)?;
+            let text = fs_err::read_to_string(path).context("--api-key-file cannot be read")?;
             let keys = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
             for key in keys {
                 check_key(key, &path.display().to_string())?;

@@ -47,7 +47,7 @@ async fn serve(config: ServeConfig) -> anyhow::Result<()> {
     let runtime = Runtime::for_device(config.device, config.onnxruntime.as_deref())?;
     let metrics = Metrics::new().context("the metrics cannot be set up")?;
     if let Some(folder) = &config.state_dir {
-        fs_err::create_dir_all(folder)?;
+        fs_err::create_dir_all(folder).context("--state-dir cannot be used")?;
     }
     let models = models::open_all(&config.model, config.state_dir.as_deref(), &metrics).map_err(|e| anyhow!(e))?;
     let listener = listen(&config)?;

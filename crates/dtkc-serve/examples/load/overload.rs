@@ -34,6 +34,8 @@ pub fn overload(address: SocketAddr, folder: &Path, time: Duration, times: f64) 
     let bodies = groups(folder, GROUP)?;
     let single = post("/v1/assign", "image/png", &files(folder)?[0]);
     let bearable = throughput(address, &bodies, 4, Duration::from_secs(5))?;
+    // The same pause as afterwards: a processor that has just been idle is slower at first.
+    std::thread::sleep(Duration::from_secs(1));
     let before = single_ms(address, &single)?;
     let memory_before = memory(address)?;
     println!("sustainable: {bearable:.0} images/s; one image takes {before:.2} ms");
@@ -63,8 +65,8 @@ pub fn overload(address: SocketAddr, folder: &Path, time: Duration, times: f64) 
     if grown > 100.0 {
         bail!("memory grew by more than 100 MB");
     }
-    // Half as slow again, or half a millisecond, is the noise of a busy machine.
-    if after > before * 1.5 + 0.5 {
+    // Half as slow again, or a quarter of a millisecond, is the noise of a busy machine.
+    if after > before * 1.5 + 0.25 {
         bail!("one second after the load single requests are slower than before");
     }
     Ok(())

@@ -46,7 +46,6 @@ fn log<B>(response: &ServiceResponse<B>, id: &str, status: u16, ms: f64, code: O
     let request = response.request();
     let (method, path) = (request.method().as_str(), request.path());
     let ms = (ms * 100.0).round() / 100.0;
-    let code = code.unwrap_or("");
     let probe = ["/healthz", "/readyz", "/metrics"].contains(&path) || path.starts_with("/v2/health/");
     if status == 500 {
         tracing::error!(id, method, path, status, ms, code, "request");
