@@ -1,7 +1,13 @@
 //! A convolution over a batch: which algorithm, and the images shared between threads.
 
 use crate::{
-    cpu::{direct, geometry::Geometry, isa::Isa, winograd},
+    cpu::{
+        direct,
+        geometry::Geometry,
+        isa::Isa,
+        job::{Backward, Forward},
+        winograd,
+    },
     parallel::{for_each, part_len},
     scratch,
 };
@@ -64,15 +70,10 @@ impl Convolution {
             scratch::with(self.scratch_len(), |scratch| {
                 let images = x.chunks(self.batch() * input).zip(y.chunks_mut(self.batch() * output));
                 for (x, y) in images {
+                    let job = Forward { x, weights, bias, relu, y, scratch: &mut *scratch };
                     match &self.plan {
-                        Plan::Winograd(plan) => {
-                            let job = winograd::Forward { x, weights, bias, relu, y, scratch: &mut *scratch };
-                            winograd::forward(plan.isa, plan, job);
-                        }
-                        Plan::Direct(plan) => {
-                            let job = direct::Forward { x, weights, bias, relu, y, scratch: &mut *scratch };
-                            direct::forward(plan.isa, plan, job);
-                        }
+                        Plan::Winograd(plan) => winograd::forward(plan.isa, plan, job),
+                        Plan::Direct(plan) => direct::forward(plan.isa, plan, job),
                     }
                 }
             });
@@ -109,15 +110,10 @@ impl Convolution {
                         let dy = &upstream.dy[outputs];
                         let dx = dx.as_deref_mut().map(|dx| &mut dx[(start - first) * input..(end - first) * input]);
                         let (dw, db, scratch) = (&mut *dw, &mut *db, &mut *scratch);
+                        let job = Backward { x, y, dy, weights, dw, db, dx, scratch };
                         match &self.plan {
-                            Plan::Winograd(plan) => {
-                                let job = winograd::Backward { x, y, dy, weights, dw, db, dx, scratch };
-                                winograd::backward(plan.isa, plan, job);
-                            }
-                            Plan::Direct(plan) => {
-                                let job = direct::Backward { x, y, dy, weights, dw, db, dx, scratch };
-                                direct::backward(plan.isa, plan, job);
-                            }
+                            Plan::Winograd(plan) => winograd::backward(plan.isa, plan, job),
+                            Plan::Direct(plan) => direct::backward(plan.isa, plan, job),
                         }
                     }
                 });

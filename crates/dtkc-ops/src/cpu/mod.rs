@@ -6,6 +6,7 @@
 pub(crate) mod direct;
 pub(crate) mod geometry;
 pub(crate) mod isa;
+pub(crate) mod job;
 mod lane;
 pub(crate) mod pool;
 pub(crate) mod projector;

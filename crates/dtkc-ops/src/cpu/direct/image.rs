@@ -4,38 +4,9 @@ use super::Plan;
 use crate::cpu::{
     geometry::add_pixels,
     isa::{per_isa, unrolled},
+    job::{Backward, Forward},
     tile::{blocks, dot, load, outer, store, with_rows},
 };
-
-/// One image of the forward pass.
-pub(crate) struct Forward<'a> {
-    pub(crate) x: &'a [f32],
-    /// From [`super::pack`].
-    pub(crate) weights: &'a [f32],
-    pub(crate) bias: &'a [f32],
-    pub(crate) relu: bool,
-    pub(crate) y: &'a mut [f32],
-    /// [`Plan::scratch_len`] values of any content.
-    pub(crate) scratch: &'a mut [f32],
-}
-
-/// One image of the backward pass.
-pub(crate) struct Backward<'a> {
-    pub(crate) x: &'a [f32],
-    /// The forward result where it went through ReLU.
-    pub(crate) y: Option<&'a [f32]>,
-    pub(crate) dy: &'a [f32],
-    /// From [`super::pack_transposed`]; not read when `dx` is `None`.
-    pub(crate) weights: &'a [f32],
-    /// The gradient in the order of [`super::pack`], added to.
-    pub(crate) dw: &'a mut [f32],
-    /// Added to.
-    pub(crate) db: &'a mut [f32],
-    /// Overwritten.
-    pub(crate) dx: Option<&'a mut [f32]>,
-    /// [`Plan::scratch_len`] values of any content.
-    pub(crate) scratch: &'a mut [f32],
-}
 
 per_isa! {
     /// Convolves one image.

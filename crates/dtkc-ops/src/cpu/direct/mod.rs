@@ -7,7 +7,7 @@
 mod image;
 mod weights;
 
-pub(crate) use image::{Backward, Forward, backward, forward};
+pub(crate) use image::{backward, forward};
 pub(crate) use weights::{gradient, pack, pack_transposed};
 
 use super::{

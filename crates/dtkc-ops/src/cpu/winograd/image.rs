@@ -7,47 +7,18 @@ use super::{
 use crate::cpu::{
     geometry::add_pixels,
     isa::{per_isa, unrolled},
+    job::{Backward, Forward},
     lane::Lane,
     tile::{blocks, dot, load, outer, store, with_rows},
 };
 
-/// At most [`Plan::batch`] images of the forward pass.
-pub(crate) struct Forward<'a> {
-    pub(crate) x: &'a [f32],
-    /// From [`super::pack`].
-    pub(crate) weights: &'a [f32],
-    pub(crate) bias: &'a [f32],
-    pub(crate) relu: bool,
-    pub(crate) y: &'a mut [f32],
-    /// [`Plan::scratch_len`] values of any content.
-    pub(crate) scratch: &'a mut [f32],
-}
-
-/// At most [`Plan::batch`] images of the backward pass.
-pub(crate) struct Backward<'a> {
-    pub(crate) x: &'a [f32],
-    /// The forward result where it went through ReLU.
-    pub(crate) y: Option<&'a [f32]>,
-    pub(crate) dy: &'a [f32],
-    /// From [`super::pack_transposed`]; not read when `dx` is `None`.
-    pub(crate) weights: &'a [f32],
-    /// The gradient in the transform domain `[point][cin][cout]` (padded), added to.
-    pub(crate) dw: &'a mut [f32],
-    /// Added to.
-    pub(crate) db: &'a mut [f32],
-    /// Overwritten.
-    pub(crate) dx: Option<&'a mut [f32]>,
-    /// [`Plan::scratch_len`] values of any content.
-    pub(crate) scratch: &'a mut [f32],
-}
-
 per_isa! {
-    /// Convolves a few images.
+    /// Convolves at most [`Plan::batch`] images.
     pub(crate) fn forward(plan: &Plan, job: Forward<'_>) => forward_body;
 }
 
 per_isa! {
-    /// Gradients of a few images.
+    /// Gradients of at most [`Plan::batch`] images.
     pub(crate) fn backward(plan: &Plan, job: Backward<'_>) => backward_body;
 }
 

@@ -10,7 +10,7 @@ mod image;
 mod transform;
 mod weights;
 
-pub(crate) use image::{Backward, Forward, backward, forward};
+pub(crate) use image::{backward, forward};
 pub(crate) use transform::POINTS;
 pub(crate) use weights::{gradient, pack, pack_transposed};
 
