@@ -32,7 +32,7 @@ fn no_key_a_wrong_key_and_a_right_key() {
 }
 
 #[test]
-fn keys_come_from_a_file_or_the_environment() {
+fn keys_come_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let keys = folder.path().join("keys");
     std::fs::write(&keys, "# ours\nfrom-the-file\n").unwrap();

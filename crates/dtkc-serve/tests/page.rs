@@ -56,6 +56,7 @@ fn images_are_grouped_named_viewed_and_saved() {
     let (server, files) = server_and_files();
     browser.open(&server.url);
     browser.wait(READY);
+    browser.wait(&format!("document.querySelectorAll('#known .chip').length === {K}"));
     browser.screenshot("1-empty-light");
     let files: Vec<&std::path::Path> = files.iter().map(|f| f.as_path()).collect();
     browser.choose("#files", &files);
@@ -75,6 +76,8 @@ fn images_are_grouped_named_viewed_and_saved() {
     let loaded =
         browser.run("return [...document.querySelectorAll('.thumb img')].filter((i) => i.naturalWidth > 0).length");
     assert_eq!(loaded, json!(15), "thumbnails are shown, those of the zip too");
+
+    assert_eq!(browser.run("return document.querySelector('#known').hidden"), json!(true));
 
     // A name, by keyboard.
     browser.run(&format!("document.querySelector('#cluster-{expected} .name').focus()"));
@@ -120,6 +123,7 @@ fn images_are_grouped_named_viewed_and_saved() {
     assert_eq!(browser.run("return document.querySelectorAll('.thumb').length"), json!(15));
     browser.click("#clear");
     browser.wait("document.querySelectorAll('.thumb').length === 0 && document.querySelector('#summary').hidden");
+    browser.wait("document.querySelectorAll('#known .chip').length === 3 && !document.querySelector('#known').hidden");
     assert_eq!(browser.log(), Vec::<String>::new());
 }
 
