@@ -37,7 +37,7 @@ pub use device::Device;
 pub use error::{InferError, ItemError};
 pub use model::ModelFile;
 pub use names::Names;
-pub use pool::{Batch, Done, Feeder, Job, Pool, PoolOptions, Results, Stopped, Work};
+pub use pool::{Batch, Done, Feeder, Job, Pool, PoolOptions, Results, Stopped, Work, Workers};
 pub use runtime::Runtime;
 pub use session::{Session, SessionOptions};
 pub use source::{Source, prepare, read_file};

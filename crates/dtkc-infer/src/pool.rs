@@ -4,6 +4,9 @@
 //! busy with either. The number of jobs between [`Feeder::send`] and [`Results`] is bounded, which bounds the memory.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use dtkc_image::{Color, Limits, Preparer, Shape};
@@ -109,6 +112,7 @@ pub struct Stopped;
 pub struct Pool<T> {
     feeder: Feeder<T>,
     results: Results<T>,
+    workers: Workers,
 }
 
 struct Task<T> {
@@ -125,6 +129,27 @@ pub struct Feeder<T> {
 /// Where answers come out, in the order of the jobs. Ends after the last answer once the [`Feeder`] is dropped.
 pub struct Results<T> {
     order: Receiver<Receiver<Done<T>>>,
+    /// Set when nobody wants the answers to the jobs that still wait.
+    abandoned: Arc<AtomicBool>,
+}
+
+impl<T> Drop for Results<T> {
+    fn drop(&mut self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The threads themselves. Dropped, it waits until they have ended, which they do once the [`Feeder`] is dropped: a
+/// program that ends while they run would pull ONNX Runtime away from under them.
+pub struct Workers(Vec<JoinHandle<()>>);
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        for thread in self.0.drain(..) {
+            // A worker contains its panics; one that ended by another way has ended, too.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl<T: Send + 'static> Pool<T> {
@@ -134,19 +159,23 @@ impl<T: Send + 'static> Pool<T> {
         let in_flight = workers + options.queue.max(1);
         let (tasks, waiting) = bounded::<Task<T>>(in_flight);
         let (order, replies) = bounded(in_flight);
-        for number in 0..workers {
-            let worker = Worker::new(runtime, model, options)?;
-            let waiting = waiting.clone();
+        let sessions = (0..workers).map(|_| Worker::new(runtime, model, options)).collect::<Result<Vec<_>, _>>()?;
+        let mut threads = Workers(Vec::new());
+        // After the threads: should one fail to start, the feeder goes first, and the others end.
+        let feeder = Feeder { tasks, order };
+        let results = Results { order: replies, abandoned: Arc::default() };
+        for (number, worker) in sessions.into_iter().enumerate() {
+            let (waiting, abandoned) = (waiting.clone(), results.abandoned.clone());
             let builder = std::thread::Builder::new().name(format!("dtkc-infer-{number}"));
-            builder.spawn(move || worker.work(&waiting))?;
+            threads.0.push(builder.spawn(move || worker.work(&waiting, &abandoned))?);
         }
-        Ok(Self { feeder: Feeder { tasks, order }, results: Results { order: replies } })
+        Ok(Self { feeder, results, workers: threads })
     }
 
-    /// The two ends, for a thread that feeds and one that collects. They must be different threads: a feeder waits
-    /// until results are taken.
-    pub fn split(self) -> (Feeder<T>, Results<T>) {
-        (self.feeder, self.results)
+    /// The two ends, for a thread that feeds and one that collects, and the threads between them. The ends must be
+    /// on different threads: a feeder waits until results are taken. The threads are to be dropped last.
+    pub fn split(self) -> (Feeder<T>, Results<T>, Workers) {
+        (self.feeder, self.results, self.workers)
     }
 
     /// Feeds `jobs` from a thread of their own and hands every answer to `each`, in order, on this one. Stops at the
@@ -156,7 +185,7 @@ impl<T: Send + 'static> Pool<T> {
         jobs: impl Iterator<Item = Job<T>> + Send,
         mut each: impl FnMut(Done<T>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (feeder, results) = self.split();
+        let (feeder, results, _workers) = self.split();
         std::thread::scope(|scope| {
             scope.spawn(move || jobs.map(|job| feeder.send(job)).all(|sent| sent.is_ok()));
             // Dropping the results, at the end or at an error, is what stops the feeder.
@@ -207,8 +236,11 @@ impl Worker {
         })
     }
 
-    fn work<T>(mut self, waiting: &Receiver<Task<T>>) {
+    fn work<T>(mut self, waiting: &Receiver<Task<T>>, abandoned: &AtomicBool) {
         for Task { job: Job { tag, work }, reply } in waiting {
+            if abandoned.load(Ordering::Relaxed) {
+                continue;
+            }
             // A panic must not take the jobs behind it along.
             let outcome = catch_unwind(AssertUnwindSafe(|| self.batch(work)))
                 .unwrap_or_else(|_| Err(InferError::Run("it panicked".into())));

@@ -25,22 +25,34 @@ impl Tract {
     }
 
     pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
-        self.answer(pixels, count).map_err(|error| InferError::Run(clause(&error)))?
+        let outputs = self.outputs(pixels, count).map_err(failed)?;
+        // In the order that the plan asks for: cluster, probabilities, embedding.
+        let [cluster, probabilities, embedding] = outputs.as_slice() else {
+            return Err(InferError::Run("an output is missing".into()));
+        };
+        Ok(Assignments {
+            clusters: values::<i64>(cluster)?.to_vec(),
+            probabilities: matrix(values(probabilities)?, count, self.size.clusters)?,
+            embedding: matrix(values(embedding)?, count, self.size.embedding)?,
+        })
     }
 
-    fn answer(&self, pixels: &[u8], count: usize) -> TractResult<Result<Assignments, InferError>> {
+    fn outputs(&self, pixels: &[u8], count: usize) -> TractResult<TVec<TValue>> {
         let [height, width, channels] = self.size.image;
         let image = Tensor::from_shape(&[count, height, width, channels], pixels)?;
-        // The outputs come in the order of the graph: cluster, probabilities, embedding.
-        let outputs = self.plan.run(tvec!(image.into_tvalue()))?;
-        let clusters = outputs[0].try_as_plain_ram()?.as_slice::<i64>()?.to_vec();
-        let probabilities = matrix(outputs[1].try_as_plain_ram()?.as_slice::<f32>()?, count, self.size.clusters);
-        let embedding = matrix(outputs[2].try_as_plain_ram()?.as_slice::<f32>()?, count, self.size.embedding);
-        Ok(probabilities.and_then(|probabilities| Ok(Assignments { clusters, probabilities, embedding: embedding? })))
+        self.plan.run(tvec!(image.into_tvalue()))
     }
+}
+
+fn values<T: Datum>(output: &TValue) -> Result<&[T], InferError> {
+    output.try_as_plain_ram().and_then(|view| view.as_slice::<T>()).map_err(failed)
+}
+
+fn failed(error: TractError) -> InferError {
+    InferError::Run(clause(&error))
 }
 
 fn plan(mut bytes: &[u8]) -> TractResult<Arc<TypedRunnableModel>> {
     let model = tract_onnx::onnx().model_for_read(&mut bytes)?;
-    model.with_output_names(["cluster", "probabilities", "embedding"])?.into_optimized()?.into_runnable()
+    model.with_outputs_by_name(["cluster", "probabilities", "embedding"])?.into_optimized()?.into_runnable()
 }

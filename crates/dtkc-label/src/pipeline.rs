@@ -43,7 +43,8 @@ pub fn run(
     stop: &(dyn Fn() -> bool + Sync),
     sink: &mut RowSink<'_>,
 ) -> Result<Fed> {
-    let (feeder, results) = pool.split();
+    // The threads are waited for at the end of this function, whatever happens in it.
+    let (feeder, results, _workers) = pool.split();
     let failed = AtomicBool::new(false);
     let stop = || stop() || failed.load(Ordering::Relaxed);
     std::thread::scope(|scope| {
