@@ -60,6 +60,19 @@ impl LabelError {
         Self::file(path, error.to_string())
     }
 
+    /// An error about a file, or standard output, that could not be written. `remedy` says what to do.
+    pub fn unwritable(what: impl std::fmt::Display, error: &dyn std::fmt::Display, remedy: &str) -> Self {
+        let text = error.to_string();
+        // By the words: Parquet, HDF5 and dtkc-data hand the system's error on as text.
+        let full = ["No space left on device", "not enough space on the disk", "the disk is full"]
+            .iter()
+            .any(|words| text.contains(words));
+        let (reason, first) = if full { ("the disk is full", "free some space") } else { (text.as_str(), "") };
+        let remedy = [first, remedy].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", and ");
+        let remedy = if remedy.is_empty() { remedy } else { format!("; {remedy}") };
+        Self::Settings(format!("{what} cannot be written ({reason}){remedy}"))
+    }
+
     /// An error about one `--input`.
     pub fn input(input: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Input { input: input.into(), reason: reason.into() }
@@ -68,3 +81,18 @@ impl LabelError {
 
 /// The result of the parts of a run.
 pub type Result<T, E = LabelError> = std::result::Result<T, E>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_called_so() {
+        let text = |error: io::Error, remedy: &str| LabelError::unwritable("a.csv", &error, remedy).to_string();
+        let full = || io::Error::other("write: No space left on device (os error 28)");
+        assert_eq!(text(full(), ""), "a.csv cannot be written (the disk is full); free some space");
+        assert_eq!(text(full(), "run it"), "a.csv cannot be written (the disk is full); free some space, and run it");
+        assert_eq!(text(io::Error::other("broken"), "run it"), "a.csv cannot be written (broken); run it");
+        assert_eq!(text(io::Error::other("broken"), ""), "a.csv cannot be written (broken)");
+    }
+}

@@ -26,6 +26,11 @@ pub fn path_for(output: &Path) -> PathBuf {
     with_suffix(output, ".journal")
 }
 
+/// Whether an unfinished run is kept there. A full disk may leave an empty file, which is none.
+pub fn exists(output: &Path) -> bool {
+    std::fs::metadata(path_for(output)).is_ok_and(|meta| meta.len() > 0)
+}
+
 /// A path beside `output`: its name and a suffix.
 pub fn with_suffix(output: &Path, suffix: &str) -> PathBuf {
     let mut name = output.as_os_str().to_owned();
@@ -54,7 +59,8 @@ impl Journal {
         let path = path_for(output);
         let mut journal = Self::open_locked(&path, image_bytes)?;
         journal.file.set_len(0)?;
-        journal.file.write_all(format!("{MAGIC}{settings}\n").as_bytes())?;
+        let begun = journal.file.write_all(format!("{MAGIC}{settings}\n").as_bytes());
+        begun.map_err(|e| LabelError::unwritable(path.display(), &e, ""))?;
         if let Some(pixels) = &mut journal.pixels {
             pixels.file.get_mut().set_len(0)?;
         }
@@ -121,8 +127,9 @@ impl Journal {
 
     /// Appends rows, and the pixels of those that are labelled, one image after the other.
     pub fn append(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
-        let full =
-            |path: &Path, e: io::Error| LabelError::file(path, format!("cannot be written ({e}); free some space"));
+        let full = |path: &Path, e: io::Error| {
+            LabelError::unwritable(path.display(), &e, "the same command with --resume goes on")
+        };
         if let Some(spool) = &mut self.pixels {
             // Before the rows: a row in the journal must have its pixels.
             let written = spool.file.write_all(pixels).and_then(|()| spool.file.flush());

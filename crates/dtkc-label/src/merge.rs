@@ -50,10 +50,11 @@ type Rows = Peekable<Box<dyn Iterator<Item = Result<Stored>>>>;
 /// Joins parts. All shards of one run must be there, each complete and once.
 pub fn merge(options: &MergeOptions) -> Result<Merged> {
     let format = Format::of(&options.output)?;
-    let jobs: Vec<Job> = options.parts.iter().map(|part| read_job(part)).collect::<Result<_>>()?;
-    let settings = check_parts(&options.parts, &jobs)?;
+    let paths = without_lists(&options.parts);
+    let jobs: Vec<Job> = paths.iter().map(|part| read_job(part)).collect::<Result<_>>()?;
+    let settings = check_parts(&paths, &jobs)?;
     let mut parts = Vec::new();
-    for path in &options.parts {
+    for path in &paths {
         let part = Format::of(path)?;
         if format.wants_pixels() && !part.wants_pixels() {
             let reason =
@@ -89,6 +90,12 @@ pub fn merge(options: &MergeOptions) -> Result<Merged> {
         write_gallery(page, &settings, &picks, &summary)?;
     }
     Ok(Merged { summary, failed_list, interrupted: false })
+}
+
+/// The parts without the lists of failures that lie beside them: `part-*.csv` means both.
+fn without_lists(paths: &[PathBuf]) -> Vec<PathBuf> {
+    let lists: BTreeSet<PathBuf> = paths.iter().map(|path| failures::path_for(path)).collect();
+    paths.iter().filter(|path| !lists.contains(*path)).cloned().collect()
 }
 
 fn write_gallery(page: &Path, settings: &Settings, picks: &Picks, summary: &Summary) -> Result<()> {

@@ -62,7 +62,7 @@ impl Sorter {
             false => self.folders.get(label.cluster as usize).map_or(UNSURE, String::as_str),
         };
         let target = self.root.join(folder).join(place_of(item));
-        self.put(&content, &target).map_err(|e| LabelError::file(&target, format!("cannot be written ({e})")))
+        self.put(&content, &target).map_err(|e| LabelError::unwritable(target.display(), &e, ""))
     }
 
     fn put(&self, content: &Content<'_>, target: &Path) -> io::Result<()> {

@@ -97,6 +97,21 @@ fn numbers(dataset: &hdf5::Dataset) -> Vec<f64> {
 }
 
 #[test]
+fn a_pattern_for_the_parts_may_match_their_lists_of_failures() {
+    let place = place();
+    place.ok(&["--input", "photos", "--output", "whole.csv"]);
+    for shard in ["1", "2"] {
+        let (part, number) = (format!("part-{shard}.csv"), format!("{shard}/2"));
+        place.ok(&["--input", "photos", "--output", &part, "--shard", &number]);
+    }
+    let names = common::names(place.folder.path());
+    let parts: Vec<&String> = names.iter().filter(|n| n.starts_with("part-") && n.ends_with(".csv")).collect();
+    assert_eq!(parts.len(), 4, "two parts and two lists: {parts:?}");
+    place.program().args(["merge", "-q", "--output", "merged.csv"]).args(&parts).assert().success();
+    assert_eq!(place.text("merged.csv"), place.text("whole.csv"));
+}
+
+#[test]
 fn a_wrong_set_of_parts_is_refused() {
     let place = place();
     for shard in ["1", "2", "3"] {

@@ -221,8 +221,15 @@ impl LabelArgs {
         let images = human::count(outcome.processed);
         let place = if self.output.as_os_str() == "-" { String::new() } else { format!(" to {output}") };
         eprintln!("{images} images in {time} ({} per second){place}", human::count(rate as u64));
-        if outcome.fed.skipped > 0 {
-            eprintln!("{} other files were passed over", human::count(outcome.fed.skipped));
+        for (what, place) in [("gallery in", &self.gallery), ("images sorted into", &self.sort_into)] {
+            if let Some(place) = place.as_ref().filter(|_| !outcome.fed.stopped) {
+                eprintln!("{what} {}", place.display());
+            }
+        }
+        match outcome.fed.skipped {
+            0 => {}
+            1 => eprintln!("1 other file was passed over"),
+            files => eprintln!("{} other files were passed over", human::count(files)),
         }
     }
 

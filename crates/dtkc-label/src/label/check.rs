@@ -83,7 +83,7 @@ pub(super) fn settings(options: &LabelOptions) -> Settings {
 /// `--resume` of a run that had come to its end: nothing to do but to show the figures again.
 pub(super) fn complete_already(options: &LabelOptions, head: &Head) -> Result<Option<Outcome>> {
     let Output::File(path, format) = &options.output else { return Ok(None) };
-    if !options.resume || journal::path_for(path).exists() || !path.exists() {
+    if !options.resume || journal::exists(path) || !path.exists() {
         return Ok(None);
     }
     let Some(job) = Job::find(path)?.filter(|job| job.state == State::Complete) else { return Ok(None) };

@@ -132,13 +132,15 @@ impl<'a> Run<'a> {
         let summary = self.figures.tally.summary()?;
         let (failed_list, journal) = match self.sink {
             Sink::Stream { writer, failures } => {
-                writer.finish()?;
+                writer.finish().map_err(unstreamable)?;
                 (failures.map(FailureList::finish).transpose()?.flatten(), None)
             }
             Sink::Journal { journal, target } => {
-                let list = finish::from_journal(&target, summary.images, self.options.quiet)?;
                 let state = if fed.stopped { State::Interrupted } else { State::Complete };
-                Job::new(state, summary.images, self.head.shard, &self.head.settings).write(&target.path)?;
+                let job = Job::new(state, summary.images, self.head.shard, &self.head.settings);
+                let made = finish::from_journal(&target, summary.images, self.options.quiet);
+                let list =
+                    made.and_then(|list| job.write(&target.path).map(|()| list)).map_err(|e| kept(&target, &e))?;
                 (list, Some(journal))
             }
         };
@@ -158,9 +160,8 @@ impl Sink {
         match self {
             Self::Journal { journal, .. } => journal.append(rows, pixels),
             Self::Stream { writer, failures } => {
-                writer.write(rows, pixels)?;
                 // Whoever reads the stream wants rows when they are ready.
-                writer.flush()?;
+                writer.write(rows, pixels).and_then(|()| writer.flush()).map_err(unstreamable)?;
                 match failures {
                     Some(list) => rows.iter().try_for_each(|row| list.add(row)),
                     None => Ok(()),
@@ -177,6 +178,23 @@ impl Sink {
     }
 }
 
+/// The rows are not lost with the file that could not be made.
+fn kept(target: &Target, error: &LabelError) -> LabelError {
+    let journal = journal::path_for(&target.path);
+    let remedy = format!("the same command with --resume makes it from {}, where all rows are safe", journal.display());
+    LabelError::unwritable(target.path.display(), error, &remedy)
+}
+
+/// A closed pipe stays what it is: its reader has seen enough, and nothing is wrong.
+fn unstreamable(error: LabelError) -> LabelError {
+    match error {
+        LabelError::Io(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            LabelError::unwritable("standard output", &error, "")
+        }
+        other => other,
+    }
+}
+
 /// A new journal, or that of an interrupted run, whose rows are shown to `seen`.
 fn open_journal(
     options: &LabelOptions,
@@ -186,7 +204,7 @@ fn open_journal(
 ) -> Result<Journal> {
     let image_bytes = format.wants_pixels().then(|| head.settings.shape.bytes());
     let path = journal::path_for(output);
-    match (path.exists(), options.resume) {
+    match (journal::exists(output), options.resume) {
         (false, _) => Journal::create(output, &head.line()?, image_bytes),
         (true, true) => Journal::resume(output, image_bytes, |line| head.check(line, &path), seen),
         (true, false) => {
