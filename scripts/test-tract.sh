@@ -8,4 +8,4 @@ scripts/setup.sh
 . "${DTKC_TOOLS:-.tools}/env.sh"
 cargo test --release -p dtkc-infer --features tract --lib --test tract -- --nocapture
 cargo test --release -p dtkc-label --features tract --test device
-cargo clippy --release -p dtkc-infer -p dtkc-label -p dtkc-serve --features dtkc-infer/tract --all-targets -- -D warnings
+cargo clippy --release -p dtkc-infer --features tract --all-targets -- -D warnings
