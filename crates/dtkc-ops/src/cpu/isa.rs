@@ -115,7 +115,10 @@ pub(crate) use per_isa;
 /// A loop of at most 8 steps, written out. As a loop, the compiler for 512-bit vectors takes the steps for the lanes of
 /// a vector and scatters what lies side by side: the backward convolution was seven times slower.
 macro_rules! unrolled {
-    ($i:ident in 0..$n:tt $body:block) => {
+    ($i:ident in 0..3 $body:block) => {
+        $crate::cpu::isa::unrolled!(@ $i 3 $body 0 1 2)
+    };
+    ($i:ident in 0..$n:ident $body:block) => {
         $crate::cpu::isa::unrolled!(@ $i $n $body 0 1 2 3 4 5 6 7)
     };
     (@ $i:ident $n:tt $body:block $($step:literal)*) => {

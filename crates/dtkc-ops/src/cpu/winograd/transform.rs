@@ -88,7 +88,7 @@ pub(crate) fn output<const FMA: bool, const M: usize, const W: usize>(v: [Lane<W
     let (sums, differences) = halves(&v);
     let mut out = [Lane::ZERO; M];
     unrolled!(POWER in 0..M {
-        let halves = if POWER % 2 == 0 { sums } else { differences };
+        let halves = if POWER.is_multiple_of(2) { sums } else { differences };
         let mut total = halves[0];
         if POWER == 0 {
             total = total.plus(v[0]);
