@@ -31,17 +31,8 @@ if [ -z "${ORT_DYLIB_PATH:-}" ]; then
 print(glob.glob(os.path.dirname(onnxruntime.__file__) + "/capi/libonnxruntime.*")[0])')
   export ORT_DYLIB_PATH
 fi
-if [ $# -gt 0 ]; then
-  folder=$1
-  mkdir -p "$folder"
-else
-  folder=$(mktemp -d)
-  trap 'rm -rf "$folder"' EXIT
-fi
-
-cargo build --quiet --release -p dtkc-label --bins --examples
+. scripts/bench-folder.sh
 cargo build --quiet --release -p dtkc-infer --examples
-target=${CARGO_TARGET_DIR:-target}/release
 label=$target/dtkc-label make=$target/examples/bench_label bare=$target/examples/bare_loop
 decode=$target/examples/decode_alone
 

@@ -11,21 +11,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/setup.sh
 # shellcheck source=/dev/null
 . "${DTKC_TOOLS:-.tools}/env.sh"
+. scripts/bench-folder.sh
 model=${MODEL:-models/mnist.onnx} threads=${THREADS:-2} count=${COUNT:-1000000}
-if [ $# -gt 0 ]; then
-  folder=$1
-  mkdir -p "$folder"
-else
-  folder=$(mktemp -d)
-  trap 'rm -rf "$folder"' EXIT
-fi
-cargo build --quiet --release -p dtkc-label --bins --examples
-target=${CARGO_TARGET_DIR:-target}/release
 set=$folder/set-$count.h5
 [ -f "$set" ] || "$target/examples/bench_label" dataset "$set" "$count"
 
 python3 - "$target/dtkc-label" "$model" "$threads" "$set" "$folder" <<'PY'
-import json, os, resource, subprocess, sys
+import json, os, subprocess, sys
 
 program, model, threads, dataset, folder = sys.argv[1:]
 missed = False

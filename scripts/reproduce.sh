@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the experiments of REPRODUCING.md and prints ACC and NMI of every restart. A run that was stopped goes on where
-# it was; a run that is done is only printed.
+# Runs the experiments of REPRODUCING.md; each ends with the table of its restarts. A run that was stopped goes on where
+# it was; of a run that is done only the table is printed.
 #
 #   scripts/reproduce.sh DATA OUT [ROW...]
 #
@@ -57,25 +57,14 @@ done
 while read -r name set runs epochs; do
   [ -z "$name" ] && continue
   wanted "$name" "$@" || continue
-  run=$out/$name method=${name#*-}
-  method=${method%%-*} preset=${name#*-*-}
+  run=$out/$name
+  method=${name#*-} preset=${name#*-*-}
+  method=${method%%-*}
   dataset "$set"
-  if [ -e "$run/summary.json" ]; then
-    :
-  elif [ -e "$run/config.toml" ]; then
-    "$DTKC_BIN/dtkc-train" resume "$run"
+  if [ -e "$run/config.toml" ]; then
+    "$DTKC_BIN/dtkc-train" resume "$run" --no-export
   else
     "$DTKC_BIN/dtkc-train" fit --data "$out/$set.h5" --clusters 10 --out "$run" --method "$method" --preset "$preset" \
       --runs "$runs" --epochs "$epochs" --seed 1 --no-prune --no-export --threads "${THREADS:-0}"
   fi
-  python3 - "$run/summary.json" "$name" <<'PYTHON'
-import json, sys
-
-summary, name = json.load(open(sys.argv[1])), sys.argv[2]
-best = summary["best_restart"]
-show = lambda key: " ".join(f"{r[key]:.3f}"[1:] + ("*" if r["restart"] == best else "") for r in summary["runs"])
-spread = lambda key: " ".join(f"{summary[key][part]:.3f}"[1:] for part in ("best", "mean", "sd"))
-print(f"{name}: ACC best mean sd {spread('acc')} | NMI {spread('nmi')} | {summary['timing']['seconds']:.0f} s")
-print(f"  ACC {show('acc')}\n  NMI {show('nmi')}")
-PYTHON
 done <<<"$rows"
