@@ -9,8 +9,8 @@
 # each run (default: all cores; the result does not depend on it).
 set -euo pipefail
 rows='
-usps-dtkc-plus        usps    10  6
-usps-ddc-plus         usps    10  6
+usps-dtkc-plus        usps    10  8
+usps-ddc-plus         usps    10  8
 usps-dtkc-authors     usps     5 10
 usps-ddc-authors      usps     5 10
 usps-dtkc-tk-uco      usps     5 10

@@ -233,7 +233,7 @@ def paired_terms(logits, loss):
 
 
 def losses(blocks, z, logits, loss):
-    """All terms by name, unweighted, for paired views when a paired term has a weight."""
+    """All terms by name, unweighted, for paired views when a paired term has a weight; companions see first views only."""
     u, (n, k) = torch.softmax(logits, 1), logits.shape
     kz = t_kernel(t_distances(z), loss)
     corners = torch.eye(k, dtype=u.dtype)
@@ -244,8 +244,9 @@ def losses(blocks, z, logits, loss):
         "simplex": t_d_cs(m, kz),
         "orthogonality": l2 * 2 / (n * (n - 1)) if loss["membership_sum"] == "mean" else l2,
     }
+    first = n // 2 if loss["consistency"] > 0 else n
     for i, block in enumerate(blocks):
-        terms[f"companion_{i + 1}"] = t_d_cs(u, t_kernel(t_distances(block), loss))
+        terms[f"companion_{i + 1}"] = t_d_cs(u[:first], t_kernel(t_distances(block[:first]), loss))
     terms["balance"] = np.log(k) - entropy(u.mean(0))
     terms["certainty"] = -(u * torch.log(u)).sum(1).mean()
     if loss["consistency"] > 0:
@@ -354,7 +355,7 @@ def networks():
     other = {"blocks": [block(3, 4, 1, False, 3), block(4, 3, 3, True, 1)], "padding": "same", **base, "hidden_batch_norm": False}
     loss = {"bandwidth": "squared", "sigma": 0.3, "membership_sum": "sum", "separation": 1.0, "orthogonality": 1.0,
             "simplex": 1.0, "lambda": 0.01, "consistency": 0.0, "consistency_temperature": 1.0,
-            "mutual_information": 0.0, "balance": 0.0, "certainty": 0.0, "self_label": 0.0,
+            "mutual_information": 0.0, "overclustering": 0.0, "balance": 0.0, "certainty": 0.0, "self_label": 0.0,
             "self_label_threshold": 0.95, "self_label_start": 0.0, "ramp": 0.0}
     every = {**loss, "bandwidth": "distance", "sigma": 0.6, "membership_sum": "mean", "separation": 0.9, "orthogonality": 1.3,
              "simplex": 0.8, "lambda": 0.7, "consistency": 0.6, "consistency_temperature": 0.5,

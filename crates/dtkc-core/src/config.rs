@@ -57,6 +57,9 @@ pub struct NetworkConfig {
     pub hidden: usize,
     /// Batch norm on the hidden layer (after its ReLU).
     pub hidden_batch_norm: bool,
+    /// Fine clusters per cluster of a second output layer, which only training uses; 0 for none. There are at most 500
+    /// in all, so many clusters get fewer.
+    pub fine: usize,
     /// Weight of the old value when the running statistics are updated.
     pub batch_norm_momentum: f64,
     /// Added to the variance.
@@ -71,6 +74,7 @@ impl Default for NetworkConfig {
             padding: Padding::Valid,
             hidden: 100,
             hidden_batch_norm: true,
+            fine: 0,
             batch_norm_momentum: 0.99,
             batch_norm_epsilon: 1e-3,
         }
@@ -121,6 +125,8 @@ pub struct ModelConfig {
 const MOST_SIDE: usize = 4096;
 const MOST_UNITS: usize = 16384;
 const MOST_BLOCKS: usize = 32;
+/// Joining fine clusters costs the cube of their number.
+const MOST_FINE: usize = 500;
 
 impl ModelConfig {
     /// The paper's network for images of this size.
@@ -239,6 +245,15 @@ impl ValidModel {
         &self.shapes
     }
 
+    /// Number of fine clusters in all; 0 when there is no second output layer.
+    pub fn fine_clusters(&self) -> usize {
+        let ModelConfig { clusters, network, .. } = &self.config;
+        match network.fine.min(MOST_FINE / clusters) {
+            0 | 1 => 0,
+            fine => fine * clusters,
+        }
+    }
+
     /// Number of values that reach the hidden layer.
     pub fn features(&self) -> usize {
         self.shapes.last().map_or(0, ImageSize::len)
@@ -267,6 +282,15 @@ mod tests {
         let valid = ModelConfig::new(gray(20), 10).check().unwrap();
         assert_eq!(valid.block_shapes()[1], ImageSize { height: 1, width: 1, channels: 32 });
         assert!(ModelConfig::new(gray(19), 10).check().is_err());
+    }
+
+    #[test]
+    fn fine_clusters_are_few_enough_to_be_joined() {
+        let fine = |clusters, fine| {
+            let network = NetworkConfig { fine, ..NetworkConfig::default() };
+            ModelConfig::new(gray(28), clusters).with_network(network).check().unwrap().fine_clusters()
+        };
+        assert_eq!([fine(10, 0), fine(10, 5), fine(200, 5), fine(300, 5), fine(2, 1_000_000)], [0, 50, 400, 0, 500]);
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! | kernels and their bandwidth | [`kernel`] |
 //! | loss terms, companion objectives | [`loss`] |
 //! | random views of images | [`augment`] |
+//! | new output layers from fine clusters | [`regroup`] |
 //! | presets and how a file or a flag changes them | [`Settings`], [`Preset`] |
 //!
 //! Images are channels-last (`[n, height, width, channels]`) from the dataset to the flattened features.
@@ -23,6 +24,7 @@ pub mod loss;
 mod model;
 mod pixels;
 mod random;
+pub mod regroup;
 mod schedule;
 mod settings;
 

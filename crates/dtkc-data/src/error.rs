@@ -12,6 +12,12 @@ pub enum DataError {
     /// The operating system said no; the text names the file.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// There is no such file.
+    #[error("there is no file {path}; check the path, or make a dataset from images with 'dtkc-data import'")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is something else.
     #[error("{path} is not an HDF5 file; make a dataset from images with 'dtkc-data import'")]
     NotHdf5 {

@@ -4,9 +4,6 @@ mod commands;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    let program = commands::Program::parse();
-    dtkc_cli::run(|| program.run())
+    dtkc_cli::run(|| dtkc_cli::parse::<commands::Program>()?.run())
 }

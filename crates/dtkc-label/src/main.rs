@@ -4,14 +4,11 @@ mod commands;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 /// Decoders allocate and free large buffers on every thread.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let program = commands::Program::parse();
     dtkc_cli::interrupt::install();
-    dtkc_cli::run(|| program.run())
+    dtkc_cli::run(|| dtkc_cli::parse::<commands::Program>()?.run())
 }

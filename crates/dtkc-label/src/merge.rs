@@ -120,8 +120,11 @@ fn read_job(part: &Path) -> Result<Job> {
         let reason = format!("{} is missing beside it, which says what the part is; copy it, too", file.display());
         return Err(LabelError::file(part, reason));
     }
-    fs_err::metadata(part)?;
-    Job::read(part)
+    match part.try_exists() {
+        Ok(true) => Job::read(part),
+        Ok(false) => Err(LabelError::file(part, "does not exist; check the path")),
+        Err(error) => Err(LabelError::wrap(part, error)),
+    }
 }
 
 /// Are these all the parts of one run? Gives what they have in common.

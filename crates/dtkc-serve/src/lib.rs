@@ -30,7 +30,6 @@ mod routes;
 mod server;
 mod state;
 mod tls;
-pub mod usage;
 
 pub use config::ServeConfig;
 pub use server::run;

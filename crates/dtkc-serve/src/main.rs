@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use dtkc_serve::ServeConfig;
 
 /// Many small buffers of changing size come and go; mimalloc gives them back to the system.
@@ -11,12 +10,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     dtkc_cli::run(|| {
-        let config = match ServeConfig::try_parse() {
-            Ok(config) => config,
-            Err(mistake) if mistake.use_stderr() => return Err(dtkc_serve::usage::sentence(&mistake).into()),
-            // --help and --version.
-            Err(text) => text.exit(),
-        };
+        let config: ServeConfig = dtkc_cli::parse()?;
         if config.openapi {
             use std::io::Write;
             std::io::stdout().write_all(dtkc_serve::openapi::json().as_bytes())?;

@@ -2,6 +2,7 @@
 
 use burn::module::Module as _;
 use dtkc_core::augment::BatchKey;
+use dtkc_core::regroup::{Evidence, OutputLayer};
 use dtkc_core::{Model, Output, StatisticsPass};
 use dtkc_data::{Batch, Batches, DataError};
 use dtkc_metrics::Scores;
@@ -39,6 +40,23 @@ pub fn comparison_loss(
         images += weight;
     }
     Ok(sum / images)
+}
+
+/// A better output layer from the fine clusters of the same batches, if there is one.
+pub fn propose_output(
+    recipe: &Recipe,
+    model: &Model,
+    batches: &mut Batches,
+    seed: u64,
+    count: usize,
+) -> Result<Option<OutputLayer>, TrainError> {
+    let seed = seeds::derive(seed, Purpose::Comparison, &[]);
+    let mut evidence = Evidence::default();
+    for (i, batch) in batches.epoch(COMPARISON_EPOCH).take(count).enumerate() {
+        let key = BatchKey { seed, epoch: 0, batch: i as u64 };
+        evidence.add(&recipe.output(model, &batch?.images, key).0);
+    }
+    Ok(evidence.propose())
 }
 
 /// Replaces the running batch-norm statistics by those of clean images.

@@ -39,6 +39,9 @@ pub struct EpochRecord {
     /// Normalised mutual information of the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nmi: Option<f64>,
+    /// Whether the output layer was replaced after the epoch, by groups of fine clusters.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub regrouped: bool,
     /// Wall time of the epoch.
     pub seconds: f64,
     /// Part of it that was spent waiting for images.
@@ -135,6 +138,7 @@ mod tests {
             skipped_steps: 0,
             acc: Some(0.75),
             nmi: None,
+            regrouped: false,
             seconds: 1.5,
             loading_seconds: 0.01,
         }

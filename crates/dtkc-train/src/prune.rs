@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PruneConfig {
-    /// Epochs that every restart gets before the first comparison.
+    /// Epochs that every restart gets before the first comparison; 0 for an eighth of all epochs.
     pub first_epoch: usize,
     /// Share of the restarts that goes on after a comparison; the epochs between comparisons grow by its
     /// inverse, so that every stage costs about the same.
@@ -17,16 +17,13 @@ pub struct PruneConfig {
 
 impl Default for PruneConfig {
     fn default() -> Self {
-        Self { first_epoch: 5, keep: 0.5, finalists: 2 }
+        Self { first_epoch: 0, keep: 0.5, finalists: 2 }
     }
 }
 
 impl PruneConfig {
     /// Says what is wrong with the numbers, if anything.
     pub fn problem(&self) -> Option<String> {
-        if self.first_epoch == 0 {
-            return Some("prune.first_epoch is 0, but a restart needs at least one epoch to be compared".into());
-        }
         if !(self.keep > 0.0 && self.keep < 1.0) {
             return Some(format!("prune.keep is {}, but must lie between 0 and 1, for example 0.5", self.keep));
         }
@@ -48,7 +45,8 @@ pub struct Stage {
 pub fn stages(config: Option<&PruneConfig>, runs: usize, epochs: usize) -> Vec<Stage> {
     let Some(config) = config else { return vec![Stage { epoch: epochs, keep: runs }] };
     let mut stages = Vec::new();
-    let (mut alive, mut epoch) = (runs, config.first_epoch as f64);
+    let first = if config.first_epoch == 0 { epochs.div_ceil(8) } else { config.first_epoch };
+    let (mut alive, mut epoch) = (runs, first as f64);
     while alive > config.finalists && epoch.round() < epochs as f64 {
         let keep = ((alive as f64 * config.keep).ceil() as usize).min(alive - 1).max(config.finalists).max(1);
         stages.push(Stage { epoch: epoch.round() as usize, keep });
@@ -86,7 +84,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn on() -> PruneConfig {
-        PruneConfig::default()
+        PruneConfig { first_epoch: 5, ..PruneConfig::default() }
+    }
+
+    #[test]
+    fn the_first_comparison_follows_the_number_of_epochs() {
+        let first = |epochs| stages(Some(&PruneConfig::default()), 5, epochs)[0].epoch;
+        assert_eq!([first(100), first(8), first(3)], [13, 1, 1]);
     }
 
     #[test]
@@ -123,7 +127,6 @@ mod tests {
     fn nonsense_is_refused() {
         assert!(on().problem().is_none());
         assert!(PruneConfig { keep: 1.0, ..on() }.problem().is_some_and(|p| p.contains("keep")));
-        assert!(PruneConfig { first_epoch: 0, ..on() }.problem().is_some());
         assert!(PruneConfig { finalists: 0, ..on() }.problem().is_some());
     }
 

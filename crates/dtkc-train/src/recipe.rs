@@ -121,10 +121,16 @@ impl Recipe {
         }
     }
 
+    /// What the network says about a batch in training mode, without training on it.
+    pub fn output(&self, model: &Model, images: &[u8], key: BatchKey) -> (Output, Views) {
+        let (x, views) = self.views(images, key, &self.device);
+        (model.valid().forward_train(x), views)
+    }
+
     /// The loss of a batch without training on it.
     pub fn loss(&self, model: &Model, images: &[u8], key: BatchKey) -> LossValues {
-        let (x, views) = self.views(images, key, &self.device);
-        self.objective.evaluate(&model.valid().forward_train(x), views, Moment::LATE).read()
+        let (output, views) = self.output(model, images, key);
+        self.objective.evaluate(&output, views, Moment::LATE).read()
     }
 
     /// One step: `model` and `adam` are changed unless the loss or a gradient is not finite.
@@ -166,10 +172,7 @@ impl Recipe {
     }
 
     fn first_views(&self, output: &Output, views: Views) -> Vec<f32> {
-        let rows = match views {
-            Views::Single => output.len(),
-            Views::Paired => output.len() / 2,
-        };
+        let rows = views.images(output.len());
         let membership = output.membership.clone().detach().narrow(0, 0, rows).into_data();
         membership.iter::<f32>().collect()
     }

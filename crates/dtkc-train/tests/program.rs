@@ -71,6 +71,7 @@ fn every_preset_and_method_trains() {
             let log = std::fs::read_to_string(run.join("log.jsonl")).unwrap();
             assert_eq!(log.contains("companion_1"), method == "dtkc", "{preset} {method}: {log}");
             assert_eq!(log.contains("consistency"), preset == "plus", "{preset}: {log}");
+            assert_eq!(log.contains("overclustering"), preset == "plus", "{preset}: {log}");
         }
     }
 }

@@ -93,16 +93,21 @@ impl AugmentConfig {
         Self { rotation: 15.0, scale: 0.1, shear: 0.2, translation: 0.07, ..Self::off() }
     }
 
-    /// The same with colour changes and mirror images, for photographs.
-    pub fn photos() -> Self {
+    /// Larger affine changes, and changes of light, so that clusters follow shapes and not shades. Mirror images are
+    /// left to those who know their data.
+    pub fn strong() -> Self {
         Self {
-            brightness: 0.15,
-            contrast: 0.3,
-            gamma: 0.25,
+            rotation: 25.0,
+            scale: 0.2,
+            aspect: 0.3,
+            shear: 0.3,
+            translation: 0.1,
+            brightness: 0.3,
+            contrast: 0.5,
+            gamma: 0.5,
             channel: 0.15,
             saturation: 0.3,
-            flip: 0.5,
-            ..Self::affine()
+            ..Self::off()
         }
     }
 
@@ -150,7 +155,7 @@ mod tests {
         assert!(config.check().unwrap_err().to_string().contains("augment.rotation = -3"));
         let config = AugmentConfig { noise: f64::NAN, ..AugmentConfig::off() };
         assert!(config.check().is_err());
-        AugmentConfig::photos().check().unwrap();
+        AugmentConfig::strong().check().unwrap();
     }
 
     #[test]

@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn views_depend_on_the_key_and_not_on_threads() {
-        let augmenter = Augmenter::new(&AugmentConfig::photos(), SIZE).unwrap();
+        let augmenter = Augmenter::new(&AugmentConfig::strong(), SIZE).unwrap();
         let run = |batch| augmenter.pair_pixels(&images(9), key(batch));
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| run(0));
         let many = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap().install(|| run(0));
@@ -116,9 +116,9 @@ mod tests {
     #[test]
     fn first_views_are_clean_unless_both_is_set() {
         let clean = scale_pixels(&images(2), SIZE);
-        let one = Augmenter::new(&AugmentConfig::photos(), SIZE).unwrap().pair_pixels(&images(2), key(0));
+        let one = Augmenter::new(&AugmentConfig::strong(), SIZE).unwrap().pair_pixels(&images(2), key(0));
         assert_eq!(&one[..clean.len()], &clean);
-        let both = AugmentConfig { both: true, ..AugmentConfig::photos() };
+        let both = AugmentConfig { both: true, ..AugmentConfig::strong() };
         let both = Augmenter::new(&both, SIZE).unwrap().pair_pixels(&images(2), key(0));
         assert_ne!(&both[..clean.len()], &clean);
         assert_eq!(&both[clean.len()..], &one[clean.len()..]);
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn views_stay_in_range_and_differ_from_the_image() {
-        let config = AugmentConfig { noise: 0.1, elastic: 0.05, ..AugmentConfig::photos() };
+        let config = AugmentConfig { noise: 0.1, elastic: 0.05, ..AugmentConfig::strong() };
         let augmenter = Augmenter::new(&config, SIZE).unwrap();
         let pairs = augmenter.pair_pixels(&images(16), key(5));
         assert!(pairs.iter().all(|v| (0.0..=1.0).contains(v)));

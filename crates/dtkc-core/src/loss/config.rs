@@ -38,6 +38,8 @@ pub struct LossConfig {
     pub consistency_temperature: f64,
     /// Weight of log k minus the mutual information between the memberships of two views.
     pub mutual_information: f64,
+    /// Weight of the same for the fine clusters of a second output layer (`network.fine`), if there is one.
+    pub overclustering: f64,
     /// Weight of log k minus the entropy of the mean membership: 0 for clusters of equal size.
     pub balance: f64,
     /// Weight of the mean entropy of an image's membership: 0 for certain memberships.
@@ -77,6 +79,7 @@ impl LossConfig {
             ("self_label", self.self_label),
             ("self_label_start", self.self_label_start),
             ("ramp", self.ramp),
+            ("overclustering", self.overclustering),
         ];
         for (name, value) in weights {
             within(name, value, 0.0..=1e6, "between 0 and 1e6")?;

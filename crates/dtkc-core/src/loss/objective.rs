@@ -17,6 +17,16 @@ pub enum Views {
     Paired,
 }
 
+impl Views {
+    /// Images in a batch of so many rows.
+    pub fn images(self, rows: usize) -> usize {
+        match self {
+            Views::Single => rows,
+            Views::Paired => rows / 2,
+        }
+    }
+}
+
 /// How far training is, for weights that change with time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
@@ -56,6 +66,7 @@ impl Objective {
         assert!(!output.is_empty(), "a batch must hold at least one image");
         let mut terms = Collector::default();
         self.paper_terms(output, &mut terms);
+        self.companion_terms(output, views, &mut terms);
         self.unpaired_terms(output, &mut terms);
         if views == Views::Paired {
             self.paired_terms(output, moment, &mut terms);
@@ -72,10 +83,20 @@ impl Objective {
             terms.add("simplex", config.simplex, || d_cs(simplex_closeness(membership.clone()), kernel.clone()));
         }
         terms.add("orthogonality", config.orthogonality, || orthogonality(membership.clone(), config.membership_sum));
-        if config.lambda > 0.0 {
-            for (i, value) in self.companions.evaluate(&output.blocks, membership).into_iter().enumerate() {
-                terms.add(&format!("companion_{}", i + 1), config.lambda, || value);
-            }
+    }
+
+    /// Their kernels cost the square of the images, and most of a step: first views will do, which are a batch as the
+    /// paper has it.
+    fn companion_terms(&self, output: &Output, views: Views, terms: &mut Collector) {
+        if self.config.lambda == 0.0 {
+            return;
+        }
+        let images = views.images(output.len());
+        let membership = output.membership.clone().narrow(0, 0, images);
+        for (i, block) in output.blocks.iter().enumerate() {
+            terms.add(&format!("companion_{}", i + 1), self.config.lambda, || {
+                self.companions.objective(block.clone().narrow(0, 0, images), membership.clone())
+            });
         }
     }
 
@@ -96,6 +117,12 @@ impl Objective {
             let (first, second) = halves(&output.membership);
             paired::mutual_information(first, second)
         });
+        if let Some(fine) = &output.fine {
+            terms.add_grown("overclustering", config.overclustering, ramp, || {
+                let (first, second) = halves(fine);
+                paired::mutual_information(first, second)
+            });
+        }
         terms.add_grown("self_label", config.self_label, started, || {
             let (first, second) = halves(&output.logits);
             paired::self_label(first, second, config.self_label_threshold)

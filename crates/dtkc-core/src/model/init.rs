@@ -23,11 +23,13 @@ impl ValidModel {
             channels = block.filters;
         }
         let (features, hidden) = (self.features(), config.network.hidden);
+        let fine = self.fine_clusters();
         Model {
             blocks,
             hidden: maker.dense(features, hidden, he(features)),
             hidden_norm: config.network.hidden_batch_norm.then(|| maker.norm(hidden)),
             output: maker.dense(hidden, config.clusters, glorot(hidden, config.clusters)),
+            fine: (fine > 0).then(|| maker.dense(hidden, fine, glorot(hidden, fine))),
             valid: self.clone(),
         }
     }

@@ -24,6 +24,7 @@ pub struct Model {
     hidden: Dense,
     hidden_norm: Option<Norm>,
     output: Dense,
+    fine: Option<Dense>,
     #[module(skip)]
     valid: ValidModel,
 }
@@ -39,6 +40,8 @@ pub struct Output {
     pub logits: Tensor<2>,
     /// The memberships U, rows sum to one: `[n, k]`.
     pub membership: Tensor<2>,
+    /// Memberships in the fine clusters of the second output layer, in training if there is one: `[n, fine clusters]`.
+    pub fine: Option<Tensor<2>>,
     /// Batch mean and variance of every batch norm, in order; empty after [`Model::forward_eval`].
     pub statistics: Vec<BatchStatistics>,
 }
@@ -98,13 +101,15 @@ impl Model {
         }
         let [n, height, width, channels] = y.dims();
         let hidden = activation::relu(self.hidden.forward(y.reshape([n, height * width * channels])));
+        let fine = self.fine.as_ref().filter(|_| statistics.is_some());
         let embedding = match &self.hidden_norm {
             Some(norm) => norm.forward_vector(hidden, epsilon, statistics),
             None => hidden,
         };
         let logits = self.output.forward(embedding.clone());
         let membership = activation::softmax(logits.clone(), 1);
-        Output { blocks, embedding, logits, membership, statistics: Vec::new() }
+        let fine = fine.map(|fine| activation::softmax(fine.forward(embedding.clone()), 1));
+        Output { blocks, embedding, logits, membership, fine, statistics: Vec::new() }
     }
 
     fn norms_mut(&mut self) -> Vec<&mut Norm> {

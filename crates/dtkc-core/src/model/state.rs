@@ -3,6 +3,7 @@
 use super::Model;
 use super::layers::{Conv, Dense, Norm};
 use crate::StateError;
+use crate::regroup::OutputLayer;
 use burn::module::Param;
 use burn::tensor::{Tensor, TensorData};
 use std::convert::Infallible;
@@ -48,6 +49,14 @@ impl Model {
         Ok(())
     }
 
+    /// Replaces the output layer.
+    pub fn replace_output(&mut self, layer: OutputLayer) -> Result<(), StateError> {
+        let [inputs, outputs] = self.output.weight.dims();
+        let array = |name: &str, shape, values| NamedArray { name: name.into(), shape, values };
+        self.output.weight.write(&array("output.weight", vec![inputs, outputs], layer.weight))?;
+        self.output.bias.write(&array("output.bias", vec![outputs], layer.bias))
+    }
+
     /// Calls `f` with every parameter; the order is part of the checkpoint format.
     fn each<E>(&mut self, f: &mut impl FnMut(String, &mut dyn Slot) -> Result<(), E>) -> Result<(), E> {
         for (b, block) in self.blocks.iter_mut().enumerate() {
@@ -63,7 +72,8 @@ impl Model {
         if let Some(norm) = &mut self.hidden_norm {
             each_of_norm("hidden_norm", norm, f)?;
         }
-        each_of_dense("output", &mut self.output, f)
+        each_of_dense("output", &mut self.output, f)?;
+        self.fine.as_mut().map_or(Ok(()), |fine| each_of_dense("fine", fine, f))
     }
 }
 

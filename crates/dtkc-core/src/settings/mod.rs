@@ -8,11 +8,17 @@ pub use preset::{Method, Preset};
 use crate::{AugmentConfig, ConfigError, LossConfig, NetworkConfig, OptimConfig};
 use serde::{Deserialize, Serialize};
 
+/// Steps that a run gets when its epochs are left open, within these bounds: large sets are not cut to a part of
+/// themselves, and small ones do not go on for ever.
+const STEPS: usize = 5000;
+const FEWEST_EPOCHS: usize = 3;
+const MOST_EPOCHS: usize = 300;
+
 /// How long and how often to train.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainPlan {
-    /// Most epochs of a run.
+    /// Most epochs of a run; 0 for as many as the number of images asks for.
     pub epochs: usize,
     /// Stop after so many epochs without a lower mean loss; 0 never stops early.
     pub patience: usize,
@@ -66,6 +72,14 @@ impl Settings {
         self.loss.needs_pairs()
     }
 
+    /// The number of epochs where it was left open: enough for some thousand steps, however many images there are.
+    pub fn set_epochs(&mut self, images: usize) {
+        if self.plan.epochs == 0 {
+            let steps = images.div_ceil(self.images_per_step()).max(1);
+            self.plan.epochs = STEPS.div_ceil(steps).clamp(FEWEST_EPOCHS, MOST_EPOCHS);
+        }
+    }
+
     /// Images per step: `plan.batch`, or half of it with paired views.
     pub fn images_per_step(&self) -> usize {
         if self.paired() { self.plan.batch.div_ceil(2) } else { self.plan.batch }
@@ -76,7 +90,7 @@ impl Settings {
         self.loss.check()?;
         self.optim.check()?;
         self.augment.check()?;
-        for (name, value) in [("epochs", self.plan.epochs), ("batch", self.plan.batch), ("runs", self.plan.runs)] {
+        for (name, value) in [("batch", self.plan.batch), ("runs", self.plan.runs)] {
             if value == 0 {
                 return Err(ConfigError::Zero { name: format!("plan.{name}") });
             }

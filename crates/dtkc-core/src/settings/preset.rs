@@ -131,6 +131,7 @@ fn paper_loss(lambda: f64) -> LossConfig {
         consistency: 0.0,
         consistency_temperature: 1.0,
         mutual_information: 0.0,
+        overclustering: 1.0,
         balance: 0.0,
         certainty: 0.0,
         self_label: 0.0,
@@ -166,8 +167,13 @@ fn plus(settings: Settings) -> Settings {
     settings.loss.mutual_information = 1.0;
     settings.optim.schedule = Schedule::Cosine;
     settings.optim.final_lr = 0.01;
-    // Channel and saturation changes touch colour images only; mirror images are left to those who know their data.
-    settings.augment = AugmentConfig { channel: 0.15, saturation: 0.3, ..AugmentConfig::affine() };
+    settings.augment = AugmentConfig::strong();
+    // 120 images with two views each: mutual information is counted in k x k cells, and 60 images are too few for that.
+    settings.plan.batch = 240;
+    settings.network.fine = 5;
+    // Restarts differ less than those of the paper; an epoch of a large set is worth many of a small one.
+    settings.plan.runs = 5;
+    settings.plan.epochs = 0;
     settings.plan.prune = true;
     settings
 }
@@ -196,8 +202,19 @@ mod tests {
     #[test]
     fn plus_keeps_the_companions_and_trains_on_pairs() {
         let plus = Settings::preset(Preset::Plus, Method::Dtkc);
-        assert!(plus.loss.lambda > 0.0 && plus.paired() && plus.images_per_step() == 60);
+        assert!(plus.loss.lambda > 0.0 && plus.paired() && plus.images_per_step() == 120);
         assert_eq!(Settings::preset(Preset::Plus, Method::Ddc).loss.lambda, 0.0);
+    }
+
+    #[test]
+    fn the_epochs_of_plus_follow_the_number_of_images() {
+        let epochs = |preset, images| {
+            let mut settings = Settings::preset(preset, Method::Dtkc);
+            settings.set_epochs(images);
+            settings.plan.epochs
+        };
+        assert_eq!([100, 9_298, 60_000, 10_000_000].map(|images| epochs(Preset::Plus, images)), [300, 65, 10, 3]);
+        assert_eq!(epochs(Preset::Paper, 60_000), 100);
     }
 
     #[test]

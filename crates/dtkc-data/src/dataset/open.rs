@@ -42,7 +42,10 @@ fn stem(path: &Path) -> String {
 
 impl<'a> Candidate<'a> {
     fn open(path: &'a Path) -> Result<Self, DataError> {
-        let metadata = fs_err::metadata(path)?;
+        let metadata = std::fs::metadata(path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => DataError::Missing { path: path.to_owned() },
+            kind => DataError::Io(std::io::Error::new(kind, format!("cannot read {}: {e}", path.display()))),
+        })?;
         if metadata.is_dir() {
             let text = format!("{} is a folder, not a dataset file", path.display());
             return Err(DataError::Io(std::io::Error::new(std::io::ErrorKind::IsADirectory, text)));

@@ -119,6 +119,7 @@ macro_rules! unrolled {
         $crate::cpu::isa::unrolled!(@ $i 3 $body 0 1 2)
     };
     ($i:ident in 0..$n:ident $body:block) => {
+        const { assert!($n <= 8, "a loop of more than 8 steps would lose its end") };
         $crate::cpu::isa::unrolled!(@ $i $n $body 0 1 2 3 4 5 6 7)
     };
     (@ $i:ident $n:tt $body:block $($step:literal)*) => {

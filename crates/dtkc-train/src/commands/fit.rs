@@ -49,10 +49,10 @@ pub(crate) struct Args {
     /// Where the settings start from [default: plus].
     #[arg(long, value_parser = PossibleValuesParser::new(Preset::ALL.map(Preset::name)))]
     preset: Option<String>,
-    /// Independent restarts.
+    /// Independent restarts [default: 5; 20 with the published presets].
     #[arg(long, value_name = "N")]
     runs: Option<u32>,
-    /// Most epochs of a restart.
+    /// Most epochs of a restart [default: about 5000 steps; 100 epochs with the published presets].
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
     /// Images per step (with random views: half of them images, half their views).
@@ -122,6 +122,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     device.open()?;
     dtkc_ops::set_threads(config.run.threads);
     config.data = pipeline::describe_data(&config.data.path)?;
+    config.settings.set_epochs(config.data.images);
     pipeline::check(&config)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let run = RunDir::create(&args.out, existing)?;

@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 
 use dtkc_cli::interrupt;
 use dtkc_core::augment::BatchKey;
+use dtkc_core::regroup::OutputLayer;
 use dtkc_data::Batch;
 
 use super::Trainer;
 use crate::error::TrainError;
+use crate::eval;
 use crate::log::EpochRecord;
 use crate::recipe::{Parts, StepPlace};
 use crate::restart::{Ended, Restart};
@@ -98,6 +100,7 @@ impl Trainer<'_> {
     fn close_epoch(&mut self, restart: &mut Restart, times: &Times) -> Result<(), TrainError> {
         let usage = restart.monitor.usage();
         let scores = self.training_scores(restart)?;
+        let better = self.better_output(restart)?;
         let record = EpochRecord {
             restart: restart.index,
             epoch: restart.epoch + 1,
@@ -111,13 +114,29 @@ impl Trainer<'_> {
             skipped_steps: restart.monitor.skipped(),
             acc: scores.map(|s| s.acc),
             nmi: scores.map(|s| s.nmi),
+            regrouped: better.is_some(),
             seconds: times.total.as_secs_f64(),
             loading_seconds: times.loading.as_secs_f64(),
         };
         self.journal.append(&record)?;
         self.console.epoch(&record, self.recipe.clusters());
         restart.close_epoch(self.settled(restart.epoch + 1));
-        Ok(())
+        match better {
+            Some(layer) => restart.model.replace_output(layer).map_err(|e| TrainError::Mismatch(e.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    /// A better output layer from the fine clusters. It is looked for three times in the first half of the training:
+    /// earlier the fine clusters say nothing, later there is no time to learn from it.
+    fn better_output(&mut self, restart: &Restart) -> Result<Option<OutputLayer>, TrainError> {
+        let (done, epochs) = (restart.epoch + 1, self.epochs());
+        let due = (2..=4).any(|eighths| done == (epochs * eighths).div_ceil(8)) && done < epochs;
+        if !due || self.recipe.settings().network.fine == 0 {
+            return Ok(None);
+        }
+        let (seed, count) = (self.config.run.seed, self.config.run.comparison_batches);
+        eval::propose_output(&self.recipe, &restart.model, &mut self.batches, seed, count)
     }
 
     /// Agreement of the labels with the clusters that the images got while they were trained on: free, and good

@@ -1,0 +1,114 @@
+//! Square matrices: joint distributions and systems of equations.
+
+use super::Rows;
+
+/// A square matrix, row-major.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Square {
+    pub(super) side: usize,
+    pub(super) values: Vec<f64>,
+}
+
+impl Square {
+    pub(super) fn resize(&mut self, side: usize) {
+        self.side = side;
+        self.values.resize(side * side, 0.0);
+    }
+
+    /// Adds `(U^T V + V^T U) / 2`, U the first half of the rows and V the second.
+    pub(super) fn add_joint(&mut self, rows: &Rows) {
+        self.resize(rows.width);
+        let (first, second) = rows.values.split_at(rows.values.len() / 2);
+        for (u, v) in first.chunks_exact(rows.width).zip(second.chunks_exact(rows.width)) {
+            add_outer(&mut self.values, u, v);
+            add_outer(&mut self.values, v, u);
+        }
+    }
+
+    pub(super) fn grouped(&self, groups: &[usize], k: usize) -> Square {
+        let mut sums = Square { side: k, values: vec![0.0; k * k] };
+        for (row, &a) in self.values.chunks_exact(self.side).zip(groups) {
+            for (value, &b) in row.iter().zip(groups) {
+                sums.values[a * k + b] += value;
+            }
+        }
+        sums
+    }
+
+    /// Mutual information of row and column under the normalised matrix, nats.
+    pub(super) fn information(&self) -> f64 {
+        let total: f64 = self.values.iter().sum();
+        let marginal: f64 = self.values.chunks_exact(self.side).map(|row| plogp(row.iter().sum::<f64>() / total)).sum();
+        self.values.iter().map(|v| plogp(v / total)).sum::<f64>() - 2.0 * marginal
+    }
+
+    /// Solves `self * x = right` in place for `columns` right sides, self symmetric and positive definite.
+    pub(super) fn solve(mut self, right: &mut [f64], columns: usize) -> Option<()> {
+        let side = self.side;
+        for pivot in 0..side {
+            let diagonal = self.values[pivot * side + pivot];
+            if diagonal.is_nan() || diagonal <= 0.0 {
+                return None;
+            }
+            for row in (0..side).filter(|&row| row != pivot) {
+                let factor = self.values[row * side + pivot] / diagonal;
+                for column in pivot..side {
+                    self.values[row * side + column] -= factor * self.values[pivot * side + column];
+                }
+                for column in 0..columns {
+                    right[row * columns + column] -= factor * right[pivot * columns + column];
+                }
+            }
+        }
+        for (row, values) in right.chunks_exact_mut(columns).enumerate() {
+            values.iter_mut().for_each(|value| *value /= self.values[row * side + row]);
+        }
+        Some(())
+    }
+}
+
+/// `p log p`, 0 at 0.
+pub(super) fn plogp(p: f64) -> f64 {
+    if p > 0.0 { p * p.ln() } else { 0.0 }
+}
+
+pub(super) fn add_outer(sums: &mut [f64], a: &[f64], b: &[f64]) {
+    for (sums, &a) in sums.chunks_exact_mut(b.len()).zip(a) {
+        sums.iter_mut().zip(b).for_each(|(sum, b)| *sum += a * b);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn square(side: usize, value: impl Fn(usize, usize) -> f64) -> Square {
+        Square { side, values: (0..side * side).map(|i| value(i / side, i % side)).collect() }
+    }
+
+    #[test]
+    fn information_of_known_distributions() {
+        assert!((square(4, |i, j| f64::from(i == j)).information() - 4f64.ln()).abs() < 1e-12);
+        assert!(square(3, |_, _| 0.2).information().abs() < 1e-12);
+        // sklearn.metrics.mutual_info_score(None, None, contingency=[[4, 1], [1, 4]])
+        assert!(
+            (square(2, |i, j| if i == j { 4.0 } else { 1.0 }).information() - 0.192_744_757_021_838_7).abs() < 1e-12
+        );
+    }
+
+    #[test]
+    fn the_solution_solves() {
+        let matrix = square(4, |i, j| 1.0 / (1 + i + j) as f64 + 2.0 * f64::from(i == j));
+        let x: Vec<f64> = (0..8).map(|i| f64::from(i) - 2.5).collect();
+        let mut right = vec![0.0; 8];
+        for i in 0..4 {
+            for j in 0..4 {
+                (0..2).for_each(|c| right[i * 2 + c] += matrix.values[i * 4 + j] * x[j * 2 + c]);
+            }
+        }
+        matrix.solve(&mut right, 2).unwrap();
+        assert!(right.iter().zip(&x).all(|(a, b)| (a - b).abs() < 1e-9), "{right:?}");
+        assert!(square(3, |_, _| 0.0).solve(&mut [0.0; 3], 1).is_none());
+    }
+}
