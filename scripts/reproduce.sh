@@ -16,9 +16,9 @@ usps-ddc-authors      usps     5 10
 usps-dtkc-tk-uco      usps     5 10
 usps-ddc-tk-uco       usps     5 10
 mnist-dtkc-plus       mnist    3  4
-mnist-dtkc-authors    mnist    1  4
+mnist-dtkc-authors    mnist    1  2
 fashion-dtkc-plus     fashion  3  3
-fashion-dtkc-authors  fashion  1  4
+fashion-dtkc-authors  fashion  1  2
 '
 [ $# -ge 2 ] || { sed -n '2,10p' "$0" >&2; exit 2; }
 data=$1 out=$2

@@ -15,11 +15,12 @@ scripts/setup.sh
 device=${1:-wgpu}
 feature=${device%%:*}
 export CARGO_TARGET_DIR=${DTKC_GPU_TARGET:-$PWD/target-gpu}
-cargo build --release -p dtkc-train --features "$feature"
-cargo build --release -p dtkc-data
+cargo build --release -p dtkc-train -p dtkc-data --features "dtkc-train/$feature"
 bin=$CARGO_TARGET_DIR/release
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# Mesa asks for it even where there is no screen.
+export XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-$work}
 
 "$bin/dtkc-train" devices
 "$bin/dtkc-data" synth --kind glyphs --count 360 --seed 3 --out "$work/glyphs.h5" --quiet >/dev/null

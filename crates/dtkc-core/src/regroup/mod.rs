@@ -1,11 +1,11 @@
 //! A way out of the usual local optimum, one class in two clusters while two classes share one.
 //!
 //! The fine clusters of the second output layer are nearly pure. Joined into k groups so that the groups of two views
-//! tell as much as possible about each other, they make a new output layer. Where those groups beat the present
-//! clusters by that measure, the layer takes their place. No labels are involved.
+//! tell as much as possible about each other, they make a new output layer. Where it beats the present clusters by that
+//! measure, it takes their place. No labels are involved.
 //!
-//! Groups are made from memberships, in which views that nearly change places show. They are compared with the present
-//! clusters by assignments: how certain the two output layers are differs, and says nothing about the groups.
+//! The present output layer was trained for its clusters and a new one was not. To compare the clusters and not the
+//! training, both are made into output layers in the same way, by least squares on the embedding.
 
 mod coarsen;
 mod square;
@@ -23,6 +23,9 @@ const CERTAIN: f64 = 8.0;
 /// Ridge of the least squares, as a part of the mean diagonal.
 const RIDGE: f64 = 1e-3;
 
+/// Least squares cost the cube of the embedding's size: a wider one is left alone.
+const WIDEST: usize = 1024;
+
 /// A new output layer: weight `[hidden, k]` row-major, bias `[k]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputLayer {
@@ -32,68 +35,100 @@ pub struct OutputLayer {
     pub bias: Vec<f32>,
 }
 
-/// Sums over paired batches, from which a new output layer follows.
+/// What paired batches say, from which a new output layer follows.
 #[derive(Debug, Clone, Default)]
 pub struct Evidence {
-    /// How often two views were assigned to each pair of clusters.
-    assigned: Square,
-    /// The same of the fine clusters.
-    assigned_fine: Square,
-    /// Joint distribution of the fine memberships, times the number of pairs.
+    clusters: usize,
+    /// Joint distribution of the fine clusters of two views, times the number of pairs.
     fine: Square,
     /// `E^T E` of the embeddings with a column of ones.
     gram: Square,
+    /// `E^T U` with the memberships U.
+    with_clusters: Vec<f64>,
     /// `E^T F` with the fine memberships F.
-    cross: Vec<f64>,
+    with_fine: Vec<f64>,
+    /// The embeddings of the first and of the second views.
+    embeddings: [Vec<f64>; 2],
 }
 
 impl Evidence {
     /// Adds the output for a paired batch. Does nothing without fine clusters.
     pub fn add(&mut self, output: &Output) {
         let Some(fine) = &output.fine else { return };
-        let (membership, embedding) = (Rows::read(&output.membership), Rows::read(&output.embedding).with_ones());
-        let fine = Rows::read(fine);
-        self.assigned.add_joint(&membership.assigned());
-        self.assigned_fine.add_joint(&fine.assigned());
+        if output.embedding.dims()[1] > WIDEST {
+            return;
+        }
+        let (membership, fine) = (Rows::read(&output.membership), Rows::read(fine));
+        let embedding = Rows::read(&output.embedding).with_ones();
+        self.clusters = membership.width;
         self.fine.add_joint(&fine);
         self.gram.resize(embedding.width);
-        self.cross.resize(embedding.width * fine.width, 0.0);
-        for (e, f) in embedding.iter().zip(fine.iter()) {
+        self.with_clusters.resize(embedding.width * membership.width, 0.0);
+        self.with_fine.resize(embedding.width * fine.width, 0.0);
+        for (i, e) in embedding.iter().enumerate() {
             add_outer(&mut self.gram.values, e, e);
-            add_outer(&mut self.cross, e, f);
+            add_outer(&mut self.with_clusters, e, membership.row(i));
+            add_outer(&mut self.with_fine, e, fine.row(i));
         }
+        let (first, second) = embedding.values.split_at(embedding.values.len() / 2);
+        self.embeddings[0].extend(first);
+        self.embeddings[1].extend(second);
     }
 
     /// A better output layer, if there is one.
     pub fn propose(&self) -> Option<OutputLayer> {
-        let k = self.assigned.side;
+        let k = self.clusters;
         if self.fine.side <= k || k == 0 {
             return None;
         }
         let groups = coarsen(&self.fine, k);
-        let better = self.assigned_fine.grouped(&groups, k).information() - self.assigned.information();
+        let mut with_groups = vec![0.0; self.gram.side * k];
+        for (row, fine) in with_groups.chunks_exact_mut(k).zip(self.with_fine.chunks_exact(groups.len())) {
+            groups.iter().zip(fine).for_each(|(&group, value)| row[group] += value);
+        }
+        let (new, present) = (self.fit(with_groups)?, self.fit(self.with_clusters.clone())?);
+        let better = self.information(&new) - self.information(&present);
         if better.is_nan() || better < MARGIN {
             return None;
         }
-        self.layer(&groups, k)
-    }
-
-    /// Ridge regression of the groups' memberships on the embedding.
-    fn layer(&self, groups: &[usize], k: usize) -> Option<OutputLayer> {
-        let side = self.gram.side;
-        let mut right = vec![0.0; side * k];
-        for (row, cross) in right.chunks_exact_mut(k).zip(self.cross.chunks_exact(groups.len())) {
-            groups.iter().zip(cross).for_each(|(&group, value)| row[group] += value);
-        }
-        let mut left = self.gram.clone();
-        let ridge = RIDGE * (0..side).map(|i| left.values[i * side + i]).sum::<f64>() / side as f64;
-        (0..side).for_each(|i| left.values[i * side + i] += ridge);
-        left.solve(&mut right, k)?;
-        let mut values = right.into_iter().map(|value| (CERTAIN * value) as f32);
-        let weight: Vec<f32> = values.by_ref().take((side - 1) * k).collect();
+        let mut values = new.into_iter().map(|value| (CERTAIN * value) as f32);
+        let weight: Vec<f32> = values.by_ref().take((self.gram.side - 1) * k).collect();
         let layer = OutputLayer { weight, bias: values.collect() };
         layer.weight.iter().chain(&layer.bias).all(|value| value.is_finite()).then_some(layer)
     }
+
+    /// Ridge regression on the embedding: weights `[hidden + 1, k]`, the bias last.
+    fn fit(&self, mut with_targets: Vec<f64>) -> Option<Vec<f64>> {
+        let side = self.gram.side;
+        let mut left = self.gram.clone();
+        let ridge = RIDGE * (0..side).map(|i| left.values[i * side + i]).sum::<f64>() / side as f64;
+        (0..side).for_each(|i| left.values[i * side + i] += ridge);
+        left.solve(&mut with_targets, self.clusters)?;
+        Some(with_targets)
+    }
+
+    /// Mutual information between the clusters to which these weights assign the two views.
+    fn information(&self, weights: &[f64]) -> f64 {
+        let mut joint = Square::default();
+        joint.resize(self.clusters);
+        let [first, second] = &self.embeddings;
+        let width = self.gram.side;
+        for (a, b) in first.chunks_exact(width).zip(second.chunks_exact(width)) {
+            let (a, b) = (assigned(a, weights, self.clusters), assigned(b, weights, self.clusters));
+            joint.values[a * self.clusters + b] += 1.0;
+            joint.values[b * self.clusters + a] += 1.0;
+        }
+        joint.information()
+    }
+}
+
+/// The cluster of an embedding.
+fn assigned(embedding: &[f64], weights: &[f64], k: usize) -> usize {
+    let mut logits = vec![0.0; k];
+    for (row, e) in weights.chunks_exact(k).zip(embedding) {
+        logits.iter_mut().zip(row).for_each(|(logit, weight)| *logit += weight * e);
+    }
+    (0..k).max_by(|&a, &b| logits[a].total_cmp(&logits[b]).then(b.cmp(&a))).unwrap_or(0)
 }
 
 /// Rows read back from the device.
@@ -107,16 +142,13 @@ impl Rows {
         Self { width: tensor.dims()[1], values: tensor.clone().detach().into_data().iter::<f64>().collect() }
     }
 
-    /// 1 at the largest value of every row, 0 elsewhere.
-    fn assigned(&self) -> Self {
-        let best = |row: &[f64]| (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b]).then(b.cmp(&a)));
-        let ones = |row: &[f64], best: Option<usize>| (0..row.len()).map(move |i| f64::from(u8::from(best == Some(i))));
-        Self { width: self.width, values: self.iter().flat_map(|row| ones(row, best(row))).collect() }
-    }
-
     fn with_ones(self) -> Self {
         let rows = self.iter().flat_map(|row| row.iter().copied().chain([1.0])).collect();
         Self { width: self.width + 1, values: rows }
+    }
+
+    fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.width..][..self.width]
     }
 
     fn iter(&self) -> impl Iterator<Item = &[f64]> {

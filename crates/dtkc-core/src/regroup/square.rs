@@ -25,16 +25,6 @@ impl Square {
         }
     }
 
-    pub(super) fn grouped(&self, groups: &[usize], k: usize) -> Square {
-        let mut sums = Square { side: k, values: vec![0.0; k * k] };
-        for (row, &a) in self.values.chunks_exact(self.side).zip(groups) {
-            for (value, &b) in row.iter().zip(groups) {
-                sums.values[a * k + b] += value;
-            }
-        }
-        sums
-    }
-
     /// Mutual information of row and column under the normalised matrix, nats.
     pub(super) fn information(&self) -> f64 {
         let total: f64 = self.values.iter().sum();
