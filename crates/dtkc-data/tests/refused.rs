@@ -47,7 +47,7 @@ fn images(file: &hdf5::File, n: usize) {
 #[test]
 fn missing_folder_and_foreign_files() {
     let folder = Folder::new();
-    assert!(refused(&folder.path("none.h5")).contains("No such file"));
+    assert!(refused(&folder.path("none.h5")).contains("there is no file"));
     assert!(refused(folder.0.path()).contains("is a folder"));
     for (name, bytes) in [("empty.h5", &b""[..]), ("text.h5", b"not HDF5 at all, but text of some length")] {
         std::fs::write(folder.path(name), bytes).unwrap();
