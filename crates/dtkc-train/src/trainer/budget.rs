@@ -102,7 +102,8 @@ mod tests {
 
     #[test]
     fn pruning_makes_room_for_more_restarts() {
-        let config = config("preset = 'plus'\nplan.runs = 20\nplan.epochs = 100\nplan.prune = true\nprune.first_epoch = 5");
+        let config =
+            config("preset = 'plus'\nplan.runs = 20\nplan.epochs = 100\nplan.prune = true\nprune.first_epoch = 5");
         // 20 restarts cost 380 epochs (see prune.rs).
         assert_eq!(fitting(&config, 380.0).runs, 20);
         assert!((2..20).contains(&fitting(&config, 300.0).runs));
