@@ -10,7 +10,7 @@
 set -euo pipefail
 rows='
 usps-dtkc-plus        usps    10  8
-usps-ddc-plus         usps    10  8
+usps-ddc-plus         usps    10  6
 usps-dtkc-authors     usps     5 10
 usps-ddc-authors      usps     5 10
 usps-dtkc-tk-uco      usps     5 10
