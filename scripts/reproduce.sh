@@ -20,7 +20,7 @@ mnist-dtkc-authors    mnist    1  2
 fashion-dtkc-plus     fashion  3  3
 fashion-dtkc-authors  fashion  1  2
 '
-[ $# -ge 2 ] || { sed -n '2,10p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,9p' "$0" >&2; exit 2; }
 data=$1 out=$2
 shift 2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -30,16 +30,26 @@ pub fn comparison_loss(
     seed: u64,
     count: usize,
 ) -> Result<f64, TrainError> {
-    let seed = seeds::derive(seed, Purpose::Comparison, &[]);
     let (mut sum, mut images) = (0.0, 0.0);
-    for (i, batch) in batches.epoch(COMPARISON_EPOCH).take(count).enumerate() {
-        let batch = batch?;
-        let loss = recipe.loss(model, &batch.images, BatchKey { seed, epoch: 0, batch: i as u64 });
+    for batch in comparison_batches(batches, seed, count) {
+        let (batch, key) = batch?;
+        let loss = recipe.loss(model, &batch.images, key);
         let weight = batch.indices.len() as f64;
         sum += weight * loss.total;
         images += weight;
     }
     Ok(sum / images)
+}
+
+/// The first `count` batches of the fixed order, with the seeds of their fixed views.
+fn comparison_batches(
+    batches: &mut Batches,
+    seed: u64,
+    count: usize,
+) -> impl Iterator<Item = Result<(Batch, BatchKey), DataError>> {
+    let seed = seeds::derive(seed, Purpose::Comparison, &[]);
+    let numbered = batches.epoch(COMPARISON_EPOCH).take(count).enumerate();
+    numbered.map(move |(i, batch)| Ok((batch?, BatchKey { seed, epoch: 0, batch: i as u64 })))
 }
 
 /// A better output layer from the fine clusters of the same batches, if there is one.
@@ -50,11 +60,10 @@ pub fn propose_output(
     seed: u64,
     count: usize,
 ) -> Result<Option<OutputLayer>, TrainError> {
-    let seed = seeds::derive(seed, Purpose::Comparison, &[]);
     let mut evidence = Evidence::default();
-    for (i, batch) in batches.epoch(COMPARISON_EPOCH).take(count).enumerate() {
-        let key = BatchKey { seed, epoch: 0, batch: i as u64 };
-        evidence.add(&recipe.output(model, &batch?.images, key).0);
+    for batch in comparison_batches(batches, seed, count) {
+        let (batch, key) = batch?;
+        evidence.add(&recipe.output(model, &batch.images, key).0);
     }
     Ok(evidence.propose())
 }

@@ -93,6 +93,11 @@ impl Recipe {
         self.model.config().clusters
     }
 
+    /// Whether there are fine clusters that training improves and that a new output layer can be made from.
+    pub fn has_fine_clusters(&self) -> bool {
+        self.settings.paired() && self.settings.loss.overclustering > 0.0 && self.model.fine_clusters() > 0
+    }
+
     /// New weights on the training device.
     pub fn init(&self, seed: u64) -> Model {
         self.model.init(&self.device.clone().autodiff(), seed)
@@ -172,8 +177,7 @@ impl Recipe {
     }
 
     fn first_views(&self, output: &Output, views: Views) -> Vec<f32> {
-        let rows = views.images(output.len());
-        let membership = output.membership.clone().detach().narrow(0, 0, rows).into_data();
+        let membership = views.first(output.membership.clone().detach()).into_data();
         membership.iter::<f32>().collect()
     }
 }

@@ -88,12 +88,7 @@ impl AugmentConfig {
         }
     }
 
-    /// Affine changes for drawings, digits and silhouettes: orientation and sides keep their meaning.
-    pub fn affine() -> Self {
-        Self { rotation: 15.0, scale: 0.1, shear: 0.2, translation: 0.07, ..Self::off() }
-    }
-
-    /// Larger affine changes, and changes of light, so that clusters follow shapes and not shades. Mirror images are
+    /// Affine changes and changes of light, so that clusters follow shapes and not shades. Mirror images are
     /// left to those who know their data.
     pub fn strong() -> Self {
         Self {
@@ -162,6 +157,6 @@ mod tests {
     fn off_is_off() {
         assert!(AugmentConfig::off().is_off());
         assert!(AugmentConfig { both: true, fill: Fill::Edge, ..AugmentConfig::off() }.is_off());
-        assert!(!AugmentConfig::affine().is_off());
+        assert!(!AugmentConfig::strong().is_off());
     }
 }

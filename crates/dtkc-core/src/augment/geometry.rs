@@ -224,7 +224,7 @@ mod tests {
     fn a_constant_image_stays_constant_unless_background_is_zero() {
         let image = vec![0.7; SIZE.len()];
         for (fill, constant) in [(Fill::Edge, true), (Fill::Reflect, true), (Fill::Zero, false)] {
-            let config = AugmentConfig { fill, translation: 0.5, rotation: 45.0, ..AugmentConfig::affine() };
+            let config = AugmentConfig { fill, translation: 0.5, rotation: 45.0, ..AugmentConfig::strong() };
             let view = warped(&image, SIZE, &config, 3);
             assert_eq!(view.iter().all(|v| (v - 0.7).abs() < 1e-5), constant, "{fill:?}");
         }
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn single_pixels_and_lines_work() {
         let size = ImageSize { height: 1, width: 1, channels: 1 };
-        let config = AugmentConfig { elastic: 0.2, fill: Fill::Reflect, ..AugmentConfig::affine() };
+        let config = AugmentConfig { elastic: 0.2, fill: Fill::Reflect, ..AugmentConfig::strong() };
         assert!((warped(&[0.5], size, &config, 0)[0] - 0.5).abs() < 1e-5);
         let size = ImageSize { height: 1, width: 5, channels: 1 };
         assert!(warped(&[0.5; 5], size, &config, 1).iter().all(|v| v.is_finite()));

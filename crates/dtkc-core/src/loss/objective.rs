@@ -18,11 +18,14 @@ pub enum Views {
 }
 
 impl Views {
-    /// Images in a batch of so many rows.
-    pub fn images(self, rows: usize) -> usize {
+    /// The rows of the first views; all rows where there is one view of each image.
+    pub fn first<const D: usize>(self, rows: Tensor<D>) -> Tensor<D> {
         match self {
             Views::Single => rows,
-            Views::Paired => rows / 2,
+            Views::Paired => {
+                let images = rows.dims()[0] / 2;
+                rows.narrow(0, 0, images)
+            }
         }
     }
 }
@@ -91,12 +94,10 @@ impl Objective {
         if self.config.lambda == 0.0 {
             return;
         }
-        let images = views.images(output.len());
-        let membership = output.membership.clone().narrow(0, 0, images);
-        for (i, block) in output.blocks.iter().enumerate() {
-            terms.add(&format!("companion_{}", i + 1), self.config.lambda, || {
-                self.companions.objective(block.clone().narrow(0, 0, images), membership.clone())
-            });
+        let blocks: Vec<Tensor<4>> = output.blocks.iter().map(|block| views.first(block.clone())).collect();
+        let membership = views.first(output.membership.clone());
+        for (i, value) in self.companions.evaluate(&blocks, &membership).into_iter().enumerate() {
+            terms.add(&format!("companion_{}", i + 1), self.config.lambda, || value);
         }
     }
 

@@ -15,7 +15,7 @@ impl Square {
         self.values.resize(side * side, 0.0);
     }
 
-    /// Adds `(U^T V + V^T U) / 2`, U the first half of the rows and V the second.
+    /// Adds `U^T V + V^T U`, U the first half of the rows and V the second.
     pub(super) fn add_joint(&mut self, rows: &Rows) {
         self.resize(rows.width);
         let (first, second) = rows.values.split_at(rows.values.len() / 2);

@@ -132,7 +132,7 @@ impl Trainer<'_> {
     fn better_output(&mut self, restart: &Restart) -> Result<Option<OutputLayer>, TrainError> {
         let (done, epochs) = (restart.epoch + 1, self.epochs());
         let due = (2..=4).any(|eighths| done == (epochs * eighths).div_ceil(8)) && done < epochs;
-        if !due || self.recipe.settings().network.fine == 0 {
+        if !due || !self.recipe.has_fine_clusters() {
             return Ok(None);
         }
         let (seed, count) = (self.config.run.seed, self.config.run.comparison_batches);
