@@ -81,29 +81,6 @@ impl Default for NetworkConfig {
     }
 }
 
-/// Rows, columns and channels of an image or of a block's output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ImageSize {
-    /// Rows.
-    pub height: usize,
-    /// Columns.
-    pub width: usize,
-    /// Channels.
-    pub channels: usize,
-}
-
-impl ImageSize {
-    /// Number of values.
-    pub fn len(&self) -> usize {
-        self.height * self.width * self.channels
-    }
-
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
-
 /// Everything needed to build a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -130,8 +107,8 @@ const MOST_FINE: usize = 500;
 
 impl ModelConfig {
     /// The paper's network for images of this size.
-    pub fn new(size: ImageSize, clusters: usize) -> Self {
-        let ImageSize { height, width, channels } = size;
+    pub fn new(size: ImageShape, clusters: usize) -> Self {
+        let ImageShape { height, width, channels } = size;
         Self { height, width, channels, clusters, network: NetworkConfig::default() }
     }
 
@@ -160,8 +137,8 @@ impl ModelConfig {
     }
 
     /// Size of the input images.
-    pub fn size(&self) -> ImageSize {
-        ImageSize { height: self.height, width: self.width, channels: self.channels }
+    pub fn size(&self) -> ImageShape {
+        ImageShape { height: self.height, width: self.width, channels: self.channels }
     }
 }
 
@@ -191,12 +168,12 @@ impl NetworkConfig {
     }
 
     /// Output size of every block, or the index of the block that leaves nothing.
-    fn shapes(&self, input: ImageSize) -> Result<Vec<ImageSize>, usize> {
+    fn shapes(&self, input: ImageShape) -> Result<Vec<ImageShape>, usize> {
         let mut size = input;
         let mut shapes = Vec::with_capacity(self.blocks.len());
         for (i, block) in self.blocks.iter().enumerate() {
             let side = |side: usize| block.output_side(side, self.padding).filter(|&s| s > 0).ok_or(i);
-            size = ImageSize { height: side(size.height)?, width: side(size.width)?, channels: block.filters };
+            size = ImageShape { height: side(size.height)?, width: side(size.width)?, channels: block.filters };
             shapes.push(size);
         }
         Ok(shapes)
@@ -204,7 +181,7 @@ impl NetworkConfig {
 
     /// The smallest multiple of 8 px, 32 at least, whose square passes through every block.
     fn comfortable_side(&self) -> usize {
-        let fits = |side| self.shapes(ImageSize { height: side, width: side, channels: 1 }).is_ok();
+        let fits = |side| self.shapes(ImageShape { height: side, width: side, channels: 1 }).is_ok();
         (32..=MOST_SIDE).step_by(8).find(|&side| fits(side)).unwrap_or(MOST_SIDE)
     }
 }
@@ -231,7 +208,7 @@ fn bounded(name: &str, value: usize, most: usize) -> Result<(), ConfigError> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValidModel {
     config: ModelConfig,
-    shapes: Vec<ImageSize>,
+    shapes: Vec<ImageShape>,
 }
 
 impl ValidModel {
@@ -241,7 +218,7 @@ impl ValidModel {
     }
 
     /// Output size of every block.
-    pub fn block_shapes(&self) -> &[ImageSize] {
+    pub fn block_shapes(&self) -> &[ImageShape] {
         &self.shapes
     }
 
@@ -256,7 +233,7 @@ impl ValidModel {
 
     /// Number of values that reach the hidden layer.
     pub fn features(&self) -> usize {
-        self.shapes.last().map_or(0, ImageSize::len)
+        self.shapes.last().map_or(0, ImageShape::len)
     }
 }
 
@@ -265,8 +242,8 @@ impl ValidModel {
 mod tests {
     use super::*;
 
-    fn gray(side: usize) -> ImageSize {
-        ImageSize { height: side, width: side, channels: 1 }
+    fn gray(side: usize) -> ImageShape {
+        ImageShape { height: side, width: side, channels: 1 }
     }
 
     #[test]
@@ -280,7 +257,7 @@ mod tests {
     #[test]
     fn twenty_pixels_is_the_smallest_input() {
         let valid = ModelConfig::new(gray(20), 10).check().unwrap();
-        assert_eq!(valid.block_shapes()[1], ImageSize { height: 1, width: 1, channels: 32 });
+        assert_eq!(valid.block_shapes()[1], ImageShape { height: 1, width: 1, channels: 32 });
         assert!(ModelConfig::new(gray(19), 10).check().is_err());
     }
 
@@ -305,7 +282,7 @@ mod tests {
     fn same_padding_accepts_small_images() {
         let network = NetworkConfig { padding: Padding::Same, ..NetworkConfig::default() };
         let valid = ModelConfig::new(gray(8), 2).with_network(network).check().unwrap();
-        assert_eq!(valid.block_shapes()[1], ImageSize { height: 2, width: 2, channels: 32 });
+        assert_eq!(valid.block_shapes()[1], ImageShape { height: 2, width: 2, channels: 32 });
     }
 
     #[test]

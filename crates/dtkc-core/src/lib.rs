@@ -29,7 +29,7 @@ mod schedule;
 mod settings;
 
 pub use augment::{AugmentConfig, Augmenter, Fill};
-pub use config::{BlockConfig, ImageSize, ModelConfig, NetworkConfig, Padding, ValidModel};
+pub use config::{BlockConfig, ModelConfig, NetworkConfig, Padding, ValidModel};
 pub use error::{ConfigError, StateError};
 pub use loss::{Companions, LossConfig, LossTerms, LossValues, Moment, Objective, Views};
 pub use model::{BatchStatistics, Model, NamedArray, Output, StatisticsPass};

@@ -1,6 +1,6 @@
 //! Bytes to network input.
 
-use crate::ImageSize;
+use dtkc_item::ImageShape;
 use burn::tensor::{Device, Tensor, TensorData};
 
 /// Scales each image to [0, 1] by its own minimum and maximum; a constant image becomes zeros.
@@ -11,13 +11,13 @@ use burn::tensor::{Device, Tensor, TensorData};
 ///
 /// # Panics
 /// Panics when `images` is no whole number of images.
-pub fn scale_images(images: &[u8], size: ImageSize, device: &Device) -> Tensor<4> {
+pub fn scale_images(images: &[u8], size: ImageShape, device: &Device) -> Tensor<4> {
     let scaled = scale_pixels(images, size);
     image_tensor(scaled, size, device)
 }
 
 /// A tensor from scaled images, as [`scale_pixels`] or an [`Augmenter`](crate::Augmenter) give them.
-pub(crate) fn image_tensor(values: Vec<f32>, size: ImageSize, device: &Device) -> Tensor<4> {
+pub(crate) fn image_tensor(values: Vec<f32>, size: ImageShape, device: &Device) -> Tensor<4> {
     let n = values.len() / size.len();
     let data = TensorData::new(values, [n, size.height, size.width, size.channels]);
     Tensor::from_data(data, device)
@@ -27,7 +27,7 @@ pub(crate) fn image_tensor(values: Vec<f32>, size: ImageSize, device: &Device) -
 ///
 /// # Panics
 /// Panics when `images` is no whole number of images.
-pub fn scale_pixels(images: &[u8], size: ImageSize) -> Vec<f32> {
+pub fn scale_pixels(images: &[u8], size: ImageShape) -> Vec<f32> {
     assert!(!size.is_empty() && images.len().is_multiple_of(size.len()), "images must be whole images of {size:?}");
     let mut scaled = Vec::with_capacity(images.len());
     for image in images.chunks_exact(size.len()) {
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn each_image_uses_its_own_range() {
-        let size = ImageSize { height: 1, width: 3, channels: 1 };
+        let size = ImageShape { height: 1, width: 3, channels: 1 };
         let scaled = scale_pixels(&[10, 20, 30, 0, 255, 51, 7, 7, 7], size);
         assert_eq!(scaled, [0.0, 0.5, 1.0, 0.0, 1.0, 0.2, 0.0, 0.0, 0.0]);
     }

@@ -1,53 +1,7 @@
-//! One HDF5 dataset from any image collection, and minibatches from it.
+//! Any collection as one dataset file: importers, fetchers and generators.
 //!
-//! The file layout is schema 1. Root attributes: `dtkc_schema` = 1, `kind` = "images" or "sequences",
-//! `name`, `source`. Images: `/images` u8 `[n, h, w, c]`; sequences: `/values` f32 `[sum of lengths, dim]`
-//! and `/offsets` u64 `[n + 1]`; both with optional `/labels` i64 `[n]`, `/label_names` str `[classes]`
-//! and `/paths` str `[n]`. Any HDF5 tool reads it.
-//!
-//! - [`ImageWriter`] and [`SequenceWriter`] stream a file to the disk; it appears whole or not at all.
-//! - [`Dataset`] opens and checks a file and reads it by index or by range.
-//! - [`Batches`] yields shuffled minibatches, from memory or streamed.
-//!
-//! ```
-//! use dtkc_data::{Batches, Dataset, ImageShape, ImageWriter, LoadOptions, WriterOptions};
-//!
-//! let folder = tempfile::tempdir()?;
-//! let path = folder.path().join("dots.h5");
-//! let shape = ImageShape { height: 8, width: 8, channels: 1 };
-//! let mut writer = ImageWriter::create(&path, WriterOptions::new(shape, "dots", "made here"))?;
-//! for i in 0..100u8 {
-//!     writer.push(&[i; 64], Some(i64::from(i % 2)), None)?;
-//! }
-//! writer.finish()?;
-//!
-//! let dataset = Dataset::open(&path)?;
-//! assert_eq!((dataset.len(), dataset.read(&[99, 0])?[63]), (100, 99));
-//!
-//! let mut batches = Batches::over(dataset, LoadOptions { batch: 30, seed: 1, ..LoadOptions::default() })?;
-//! for batch in batches.epoch(0) {
-//!     let batch = batch?;
-//!     assert_eq!(batch.images.len(), batch.indices.len() * shape.bytes());
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! The file itself, its reader, writer and loader are `dtkc-dataset`; this crate only fills it.
 
 pub mod fetch;
 pub mod import;
 pub mod synth;
-
-mod dataset;
-mod error;
-mod h5;
-mod loader;
-mod sample;
-mod schema;
-mod shape;
-mod writer;
-
-pub use dataset::{Dataset, Kind, Storage};
-pub use error::DataError;
-pub use loader::{Batch, Batches, Epoch, LoadMode, LoadOptions};
-pub use sample::sample;
-pub use shape::ImageShape;
-pub use writer::{Compression, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};

@@ -3,11 +3,12 @@
 
 mod common;
 
+use dtkc_dataset::Dataset;
+use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use common::{SHAPE, Set, image, listing, sequence, write_sequences};
-use dtkc_data::{Dataset, ImageShape};
 
 const GRAY: ImageShape = ImageShape { height: 28, width: 28, channels: 1 };
 
@@ -278,7 +279,7 @@ fn previews_are_drawn() {
     let drawn = image::open(folder.path("a.png")).unwrap().to_rgb8();
     // The last image of the first row, its corner: 28 pixels are drawn twice as large.
     let labels: Vec<usize> = (0..100).filter(|i| i % 3 == 0).collect();
-    let shown = dtkc_data::sample(&labels, 5, 0);
+    let shown = dtkc_dataset::sample(&labels, 5, 0);
     let expected = image(GRAY, shown[4]);
     let left = width - 16 - 56;
     let top = 16 + 14 + 14;

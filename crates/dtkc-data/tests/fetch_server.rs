@@ -3,11 +3,11 @@
 
 mod import_support;
 
+use dtkc_dataset::Dataset;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use dtkc_data::Dataset;
 use import_support::{Work, labels, zip};
 
 /// How the server behaves.

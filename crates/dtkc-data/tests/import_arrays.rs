@@ -3,7 +3,7 @@
 
 mod import_support;
 
-use dtkc_data::Dataset;
+use dtkc_dataset::Dataset;
 use import_support::{Work, first_pixels, gz, idx, labels};
 use ndarray::{Array1, Array2, Array4};
 use ndarray_npy::write_npy;

@@ -3,10 +3,11 @@
 
 mod common;
 
+use dtkc_dataset::{DataError, Dataset};
+use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
 
 use common::{SHAPE, Set, write_sequences};
-use dtkc_data::{DataError, Dataset, ImageShape};
 use hdf5::types::{VarLenArray, VarLenUnicode};
 
 fn refused(path: &Path) -> String {

@@ -1,8 +1,8 @@
 //! Eight bits and one or three channels from whatever was decoded, in place.
 
+use dtkc_item::Color;
 use image::ColorType;
 
-use crate::Color;
 
 /// Pixels that are converted together: small arrays on the stack let the compiler use vector code, which
 /// reading and writing one buffer in the same loop would not.

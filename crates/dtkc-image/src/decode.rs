@@ -1,5 +1,6 @@
 //! From encoded bytes to 8-bit pixels of one or three channels.
 
+use dtkc_item::Color;
 use std::error::Error;
 use std::io::{Cursor, ErrorKind};
 
@@ -8,7 +9,7 @@ use image::{ImageDecoder, ImageFormat, ImageReader};
 
 use crate::color::reduce;
 use crate::contain::contain;
-use crate::{Color, ImageError, Limits, Probe, jpeg};
+use crate::{ImageError, Limits, Probe, jpeg};
 
 /// Decoded pixels, as they lie in the file: the orientation is still to be applied.
 pub struct Decoded {

@@ -1,11 +1,12 @@
 //! Resizing, orientation and placement.
 
+use dtkc_item::{Color, ImageSpec, Resize};
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::metadata::Orientation;
 
 use crate::decode::swaps_sides;
-use crate::{Color, ImageError, Resize, Shape};
+use crate::ImageError;
 
 /// Pixels as they lie in memory, still to be turned as `orientation` says.
 pub struct Picture<'a> {
@@ -41,7 +42,7 @@ impl Fitter {
     ///
     /// The small result is turned rather than the large original: the filter is symmetric, so that the
     /// pixels are the same but for rounding, and a photo is turned at no cost.
-    pub fn fit(&mut self, picture: &Picture<'_>, shape: &Shape, out: &mut [u8]) -> Result<(), ImageError> {
+    pub fn fit(&mut self, picture: &Picture<'_>, shape: &ImageSpec, out: &mut [u8]) -> Result<(), ImageError> {
         let wanted = Size { height: shape.height, width: shape.width };
         let upright = Size { height: picture.height, width: picture.width }.turned(picture.orientation);
         let visible = match shape.resize {
@@ -100,7 +101,7 @@ struct Placed<'a> {
 }
 
 impl Placed<'_> {
-    fn draw(&self, visible: Size, shape: &Shape, out: &mut [u8]) {
+    fn draw(&self, visible: Size, shape: &ImageSpec, out: &mut [u8]) {
         out.fill(0);
         let (top, left) = ((shape.height - visible.height) / 2, (shape.width - visible.width) / 2);
         let (from, to) = (self.color.channels(), shape.color.channels());

@@ -13,12 +13,11 @@ mod fit;
 mod jpeg;
 mod limits;
 mod prepare;
-mod shape;
 
 pub use error::ImageError;
 pub use limits::{Limits, Probe, looks_like_image, probe};
 pub use prepare::Preparer;
-pub use shape::{Color, Resize, Shape};
+
 
 /// The resize filter's name, as the model file records it: antialiased bilinear.
 pub const FILTER: &str = "triangle";

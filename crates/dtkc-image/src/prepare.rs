@@ -1,22 +1,23 @@
 //! From bytes to the wanted pixels.
 
+use dtkc_item::{Color, ImageSpec};
 use image::metadata::Orientation;
 
 use crate::color::rgb_to_gray;
 use crate::decode::{Decoded, decode};
 use crate::fit::{Fitter, Picture};
-use crate::{Color, ImageError, Limits, Shape};
+use crate::{ImageError, Limits};
 
 /// A buffer larger than this is given back after use, so that one huge photo does not stay for ever.
 const KEEP_BYTES: usize = 32 << 20;
 
-/// Turns encoded images into pixels of one [`Shape`]. Owns the resizer and its buffers, which are
+/// Turns encoded images into pixels of one [`ImageSpec`]. Owns the resizer and its buffers, which are
 /// reused from image to image: keep one per thread.
 ///
 /// ```
-/// use dtkc_image::{Color, Limits, Preparer, Resize, Shape};
+/// use dtkc_image::{Color, Limits, Preparer, Resize, ImageSpec};
 ///
-/// let shape = Shape { height: 2, width: 2, color: Color::Gray, resize: Resize::Fit };
+/// let shape = ImageSpec { height: 2, width: 2, color: Color::Gray, resize: Resize::Fit };
 /// let mut preparer = Preparer::new(shape, Limits::default());
 /// let pgm = b"P5 4 4 255\n\0\0\xff\xff\0\0\xff\xff\0\0\xff\xff\0\0\xff\xff";
 /// let pixels = preparer.prepare(pgm)?;
@@ -26,7 +27,7 @@ const KEEP_BYTES: usize = 32 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Preparer {
-    shape: Shape,
+    shape: ImageSpec,
     limits: Limits,
     pixels: Vec<u8>,
     fitter: Fitter,
@@ -34,12 +35,12 @@ pub struct Preparer {
 
 impl Preparer {
     /// A preparer for images of that shape, within those limits.
-    pub fn new(shape: Shape, limits: Limits) -> Self {
+    pub fn new(shape: ImageSpec, limits: Limits) -> Self {
         Self { shape, limits, pixels: Vec::new(), fitter: Fitter::default() }
     }
 
     /// The wanted shape.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> ImageSpec {
         self.shape
     }
 
@@ -50,7 +51,7 @@ impl Preparer {
         Ok(out)
     }
 
-    /// Like [`Preparer::prepare`], into a buffer of exactly [`Shape::bytes`] bytes. After an error the
+    /// Like [`Preparer::prepare`], into a buffer of exactly [`ImageSpec::bytes`] bytes. After an error the
     /// buffer's content is not defined.
     pub fn prepare_into(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<(), ImageError> {
         self.check_out(out)?;

@@ -2,9 +2,10 @@
 //! by fixtures/make.py.
 #![allow(clippy::unwrap_used)]
 
+use dtkc_item::{Color, ImageSpec, Resize};
 use std::path::PathBuf;
 
-use dtkc_image::{Color, Limits, Preparer, Resize, Shape, probe};
+use dtkc_image::{Limits, Preparer, probe};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -35,7 +36,7 @@ fn pixels_follow_pillow() {
     let cases = cases();
     assert!(cases.len() > 100);
     for case in cases {
-        let shape = Shape { height: case.height, width: case.width, color: case.color, resize: case.resize };
+        let shape = ImageSpec { height: case.height, width: case.width, color: case.color, resize: case.resize };
         let found = Preparer::new(shape, Limits::default()).prepare(&fixture(&case.file)).unwrap();
         let expected = bytes(&case.pixels);
         assert_eq!(found.len(), expected.len(), "{}", case.file);
@@ -47,7 +48,7 @@ fn pixels_follow_pillow() {
 
 #[test]
 fn a_preparer_forgets_the_image_before() {
-    let shape = Shape { height: 9, width: 9, color: Color::Rgb, resize: Resize::Fit };
+    let shape = ImageSpec { height: 9, width: 9, color: Color::Rgb, resize: Resize::Fit };
     let mut one_for_all = Preparer::new(shape, Limits::default());
     for case in cases() {
         let file = fixture(&case.file);
@@ -78,8 +79,8 @@ fn the_header_tells_size_and_channels() {
 #[test]
 fn raw_pixels_give_what_a_file_gives() {
     for case in cases().iter().filter(|case| case.file == "wide.png") {
-        let shape = Shape { height: case.height, width: case.width, color: case.color, resize: case.resize };
-        let whole = Shape { height: 31, width: 57, color: Color::Rgb, resize: Resize::Stretch };
+        let shape = ImageSpec { height: case.height, width: case.width, color: case.color, resize: case.resize };
+        let whole = ImageSpec { height: 31, width: 57, color: Color::Rgb, resize: Resize::Stretch };
         let file = fixture("wide.png");
         let pixels = Preparer::new(whole, Limits::default()).prepare(&file).unwrap();
         let mut preparer = Preparer::new(shape, Limits::default());

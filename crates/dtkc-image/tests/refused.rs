@@ -1,12 +1,13 @@
 //! What cannot be used is refused with the right reason, and nothing ever panics.
 #![allow(clippy::unwrap_used)]
 
+use dtkc_item::{Color, ImageSpec, Resize};
 use std::path::PathBuf;
 
-use dtkc_image::{Color, ImageError, Limits, Preparer, Resize, Shape, probe};
+use dtkc_image::{ImageError, Limits, Preparer, probe};
 use proptest::prelude::*;
 
-const SHAPE: Shape = Shape { height: 8, width: 8, color: Color::Rgb, resize: Resize::Fit };
+const SHAPE: ImageSpec = ImageSpec { height: 8, width: 8, color: Color::Rgb, resize: Resize::Fit };
 
 fn fixtures() -> Vec<(String, Vec<u8>)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
@@ -169,7 +170,7 @@ proptest! {
     fn any_size_to_any_size(height in 1usize..40, width in 1usize..40, to_height in 1usize..20, to_width in 1usize..20, value: u8) {
         for (color, wanted) in [(Color::Gray, Color::Rgb), (Color::Rgb, Color::Gray), (Color::Rgb, Color::Rgb)] {
             for resize in [Resize::Fit, Resize::Stretch, Resize::Crop] {
-                let shape = Shape { height: to_height, width: to_width, color: wanted, resize };
+                let shape = ImageSpec { height: to_height, width: to_width, color: wanted, resize };
                 let mut out = vec![1; shape.bytes()];
                 let pixels = vec![value; height * width * color.channels()];
                 Preparer::new(shape, Limits::default()).resize_pixels(&pixels, height, width, color, &mut out).unwrap();

@@ -3,13 +3,14 @@
 //!
 //!     cargo run --release -p dtkc-infer --example decode_alone -- MODEL FOLDER [THREADS]
 
+use dtkc_item::ItemError;
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use dtkc_image::{Limits, Preparer};
-use dtkc_infer::{ItemError, ModelFile, Source, prepare};
+use dtkc_infer::{ModelFile, Source, prepare};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,10 +1,10 @@
 //! Model files: found by name or path, checked before anything runs.
 
+use dtkc_item::ImageSpec;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dtkc_image::Shape;
 use dtkc_onnx::{Metadata, OnnxError};
 
 use crate::places::{files_in, program_folder, upwards};
@@ -17,7 +17,7 @@ pub struct ModelFile {
     path: Option<PathBuf>,
     bytes: Arc<[u8]>,
     metadata: Arc<Metadata>,
-    shape: Shape,
+    shape: ImageSpec,
     largest_value: usize,
 }
 
@@ -51,7 +51,7 @@ impl ModelFile {
         if input.filter != dtkc_image::FILTER {
             return Err(unknown(format!("the resize filter {:?}", input.filter)));
         }
-        let shape = Shape {
+        let shape = ImageSpec {
             height: input.height,
             width: input.width,
             color: input.color.parse().map_err(|_| unknown(format!("the colour mode {:?}", input.color)))?,
@@ -97,7 +97,7 @@ impl ModelFile {
     }
 
     /// The images that the model takes, and how others are brought to that shape.
-    pub fn shape(&self) -> Shape {
+    pub fn shape(&self) -> ImageSpec {
         self.shape
     }
 

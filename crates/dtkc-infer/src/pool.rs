@@ -3,13 +3,14 @@
 //! A job is one batch. Decoding and inference of a batch happen on the same worker, so that N workers keep N cores
 //! busy with either. The number of jobs between [`Feeder::send`] and [`Results`] is bounded, which bounds the memory.
 
+use dtkc_item::{Color, ImageSpec};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use dtkc_image::{Color, Limits, Preparer, Shape};
+use dtkc_image::{Limits, Preparer};
 
 use crate::source::{contained, prepare};
 use crate::{Assignment, Assignments, InferError, ItemError, ModelFile, Runtime, Session, SessionOptions, Source};
@@ -220,7 +221,7 @@ struct Prepared {
 struct Worker {
     session: Session,
     preparer: Preparer,
-    shape: Shape,
+    shape: ImageSpec,
     limits: Limits,
     keep_pixels: bool,
 }

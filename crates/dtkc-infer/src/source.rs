@@ -1,10 +1,11 @@
 //! One image, in whatever form it arrives.
 
+use dtkc_item::{Color, ImageSpec, Resize};
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use dtkc_image::{Color, ImageError, Limits, Preparer};
+use dtkc_image::{ImageError, Limits, Preparer};
 
 use crate::ItemError;
 
@@ -80,11 +81,10 @@ pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, ItemError> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use dtkc_image::{Resize, Shape};
 
     use super::*;
 
-    const SHAPE: Shape = Shape { height: 2, width: 2, color: Color::Gray, resize: Resize::Stretch };
+    const SHAPE: ImageSpec = ImageSpec { height: 2, width: 2, color: Color::Gray, resize: Resize::Stretch };
 
     #[test]
     fn a_panic_fails_one_image_and_the_next_works() {

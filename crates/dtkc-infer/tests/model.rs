@@ -4,8 +4,8 @@
 
 mod common;
 
+use dtkc_item::{Color, Resize};
 use common::model;
-use dtkc_image::{Color, Resize};
 use dtkc_infer::{ModelFile, Names};
 use dtkc_onnx::testing::Sample;
 

@@ -4,11 +4,13 @@
 
 mod common;
 
+use dtkc_item::ItemError;
+use dtkc_item::Color;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{model, runtime, session};
-use dtkc_image::{Color, Limits};
-use dtkc_infer::{Assignment, ItemError, Job, Pool, PoolOptions, Source, Work};
+use dtkc_image::Limits;
+use dtkc_infer::{Assignment, Job, Pool, PoolOptions, Source, Work};
 use dtkc_onnx::testing::Sample;
 
 const SAMPLE: Sample =

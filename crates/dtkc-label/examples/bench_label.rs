@@ -5,10 +5,11 @@
 //!     cargo run --release -p dtkc-label --example bench_label -- dataset FILE.h5 COUNT
 //!     cargo run --release -p dtkc-label --example bench_label -- pngs FOLDER COUNT SIDE
 
+use dtkc_dataset::{ImageWriter, WriterOptions};
+use dtkc_item::ImageShape;
 use std::error::Error;
 use std::path::Path;
 
-use dtkc_data::{ImageShape, ImageWriter, WriterOptions};
 use dtkc_onnx::testing::Sample;
 
 const SIDE: usize = 28;

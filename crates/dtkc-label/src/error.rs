@@ -40,7 +40,7 @@ pub enum LabelError {
     Infer(#[from] dtkc_infer::InferError),
     /// A dataset file.
     #[error(transparent)]
-    Data(#[from] dtkc_data::DataError),
+    Data(#[from] dtkc_dataset::DataError),
     /// The scores against the truth.
     #[error(transparent)]
     Metric(#[from] dtkc_metrics::MetricError),

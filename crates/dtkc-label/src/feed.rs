@@ -1,11 +1,12 @@
 //! From inputs to portions of work: one thread that finds images, in order, and reads rows of datasets ahead.
 
+use dtkc_item::ItemError;
+use dtkc_item::Color;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use dtkc_image::Color;
-use dtkc_infer::{ItemError, Job, Source, Work};
+use dtkc_infer::{Job, Source, Work};
 
 use crate::error::{LabelError, Result};
 use crate::journal;

@@ -1,9 +1,9 @@
 //! The output file, whole or not at all, and the list of failures beside it.
 
+use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
 
 use dtkc_cli::Progress;
-use dtkc_data::ImageShape;
 use dtkc_files::Pending;
 
 use crate::error::Result;

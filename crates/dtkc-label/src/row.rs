@@ -1,9 +1,9 @@
 //! One line of the result: an image and what the model says of it, or why it could not be labelled.
 
+use dtkc_item::ItemError;
 use std::borrow::Cow;
 use std::fmt;
 
-use dtkc_infer::ItemError;
 
 /// What is known of one image after labelling.
 #[derive(Debug, Clone, PartialEq)]

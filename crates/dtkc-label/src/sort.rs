@@ -1,10 +1,10 @@
 //! `--sort-into DIR`: a folder per cluster with the images in it.
 
+use dtkc_item::ImageSpec;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
-use dtkc_image::Shape;
 use image::ExtendedColorType;
 
 use crate::error::{LabelError, Result};
@@ -33,7 +33,7 @@ pub enum Content<'a> {
     /// The bytes of an archive's entry.
     Bytes(&'a [u8]),
     /// Pixels of a dataset's row, written as PNG.
-    Pixels(Shape, &'a [u8]),
+    Pixels(ImageSpec, &'a [u8]),
 }
 
 /// Puts images into folders; shared by the workers.

@@ -107,7 +107,7 @@ fn a_dataset_is_ready_to_train_on_and_to_label_again() {
     place.ok(&[&ALL[..], &["--names", "names.json", "--output", "out.h5"]].concat());
     place.ok(&[&ALL[..], &["--names", "names.json", "--output", "out.csv"]].concat());
     let csv: Vec<_> = rows(&place.text("out.csv")).into_iter().filter(|row| !row["cluster"].is_empty()).collect();
-    let set = dtkc_data::Dataset::open(place.path("out.h5")).unwrap();
+    let set = dtkc_dataset::Dataset::open(place.path("out.h5")).unwrap();
     assert_eq!(set.len(), 69);
     let labels: Vec<String> = set.labels().unwrap().unwrap().iter().map(i64::to_string).collect();
     let clusters: Vec<String> = csv.iter().map(|row| row["cluster"].clone()).collect();

@@ -107,11 +107,11 @@ fn datasets_resume_too() {
     place.ok(&arguments("whole.h5"));
     interrupt(&place, "cut.h5", &[], "-KILL", 20_000);
     assert_eq!(interrupt(&place, "cut.h5", &["--resume"], "-INT", 20_000).code(), Some(130));
-    let part = dtkc_data::Dataset::open(place.path("cut.h5")).unwrap();
+    let part = dtkc_dataset::Dataset::open(place.path("cut.h5")).unwrap();
     assert!(!part.is_empty() && part.len() < IMAGES);
     drop(part);
     complete(&place, "cut.h5");
-    let (whole, cut) = ["whole.h5", "cut.h5"].map(|n| dtkc_data::Dataset::open(place.path(n)).unwrap()).into();
+    let (whole, cut) = ["whole.h5", "cut.h5"].map(|n| dtkc_dataset::Dataset::open(place.path(n)).unwrap()).into();
     assert_eq!(whole.len(), IMAGES + 49);
     assert_eq!(whole.fingerprint().unwrap(), cut.fingerprint().unwrap());
     assert_eq!(whole.paths(0..whole.len()).unwrap(), cut.paths(0..cut.len()).unwrap());

@@ -38,9 +38,9 @@ pub struct InputSpec {
     pub height: usize,
     /// Columns.
     pub width: usize,
-    /// `gray` or `rgb`, as `dtkc_image::Color` prints.
+    /// `gray` or `rgb`, as `dtkc_item::Color` prints.
     pub color: String,
-    /// The resize rule, as `dtkc_image::Resize` prints.
+    /// The resize rule, as `dtkc_item::Resize` prints.
     pub resize: String,
     /// The resize filter, `dtkc_image::FILTER`.
     pub filter: String,

@@ -9,6 +9,7 @@
 //! The score is the mean of the two. It is a rough guide for data about which nothing is known: short runs find the
 //! coarse groups first, so look at the whole ranking, and at neighbours of the best k.
 
+use dtkc_dataset::Batches;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
@@ -16,7 +17,6 @@ use burn::module::Module as _;
 use dtkc_cli::{Progress, interrupt};
 use dtkc_core::Model;
 use dtkc_core::augment::BatchKey;
-use dtkc_data::Batches;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 

@@ -14,7 +14,7 @@ pub enum TrainError {
     Io(#[from] io::Error),
     /// The dataset cannot be read.
     #[error(transparent)]
-    Data(#[from] dtkc_data::DataError),
+    Data(#[from] dtkc_dataset::DataError),
     /// The settings cannot work.
     #[error(transparent)]
     Config(#[from] dtkc_core::ConfigError),

@@ -1,10 +1,10 @@
 //! What a network is worth: its loss on fixed batches, its clusters, its agreement with labels.
 
+use dtkc_dataset::{Batch, Batches, DataError};
 use burn::module::Module as _;
 use dtkc_core::augment::BatchKey;
 use dtkc_core::regroup::{Evidence, OutputLayer};
 use dtkc_core::{Model, Output, StatisticsPass};
-use dtkc_data::{Batch, Batches, DataError};
 use dtkc_metrics::Scores;
 use ndarray::Array2;
 

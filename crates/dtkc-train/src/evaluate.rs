@@ -1,10 +1,10 @@
 //! A trained network on a dataset: shares always, agreement where there are labels.
 
+use dtkc_dataset::{Batch, DataError, Dataset};
 use std::fmt::Write as _;
 use std::path::Path;
 
 use dtkc_cli::human;
-use dtkc_data::{Batch, DataError, Dataset};
 use dtkc_metrics::Confusion;
 use serde::Serialize;
 

@@ -1,10 +1,10 @@
 //! The model file: written, run with ONNX Runtime, compared, and only then given its name.
 
+use dtkc_dataset::Dataset;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module as _;
-use dtkc_data::Dataset;
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
 use dtkc_onnx::{Cluster, InputSpec, Metadata, Parity, Provenance};
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub struct ExportOptions {
     /// The ONNX Runtime library; `None` looks in the usual places.
     pub onnxruntime: Option<PathBuf>,
     /// How new images become the size of the network.
-    pub resize: dtkc_image::Resize,
+    pub resize: dtkc_item::Resize,
 }
 
 /// What was written.
@@ -61,7 +61,7 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     Ok(Exported { path: options.out.clone(), bytes: bytes.len(), restart: saved.restart, parity })
 }
 
-fn describe(saved: &Saved, resize: dtkc_image::Resize) -> Result<Metadata, TrainError> {
+fn describe(saved: &Saved, resize: dtkc_item::Resize) -> Result<Metadata, TrainError> {
     let config = &saved.config;
     let color = match config.data.channels {
         1 => "gray",

@@ -1,9 +1,9 @@
 //! A whole run: find the number of clusters if it is not given, train, summarise. `fit` and `resume` are the same
 //! from here on, because everything that is done already is on the disk.
 
+use dtkc_dataset::Dataset;
 use std::path::Path;
 
-use dtkc_data::Dataset;
 
 use crate::auto_k;
 use crate::config::{Clusters, DataConfig, RunConfig};

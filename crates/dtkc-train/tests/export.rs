@@ -21,7 +21,7 @@ fn the_exported_model_gives_the_clusters_of_evaluate() {
     assert!(metadata.clusters.is_sorted_by(|a, b| a.size >= b.size), "{:?}", metadata.clusters);
     assert!(metadata.metrics.contains_key("acc"));
 
-    let dataset = dtkc_data::Dataset::open(&data).unwrap();
+    let dataset = dtkc_dataset::Dataset::open(&data).unwrap();
     let mut session = Session::new(&Runtime::find(None).unwrap(), &model, &SessionOptions::default()).unwrap();
     let found = session.run(&dataset.read_range(0..200).unwrap(), 200).unwrap();
     let sizes: Vec<u64> =

@@ -1,7 +1,7 @@
 //! Colour changes of a view, clamped to [0, 1].
 
+use dtkc_item::ImageShape;
 use super::config::AugmentConfig;
-use crate::config::ImageSize;
 use crate::random::{signed, unit};
 use rand_chacha::ChaCha8Rng;
 
@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 const STEPS: usize = 1024;
 
 /// Changes `view` in place: saturation and channels (colour images), contrast, brightness, gamma, noise.
-pub(super) fn change(view: &mut [f32], size: ImageSize, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
+pub(super) fn change(view: &mut [f32], size: ImageShape, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
     let saturation = 1.0 + signed(rng) * config.saturation as f32;
     let contrast = 1.0 + signed(rng) * config.contrast as f32;
     let brightness = signed(rng) * config.brightness as f32;
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use crate::random::generator;
 
-    const SIZE: ImageSize = ImageSize { height: 20, width: 20, channels: 3 };
+    const SIZE: ImageShape = ImageShape { height: 20, width: 20, channels: 3 };
 
     fn changed(config: &AugmentConfig, seed: u64) -> (Vec<f32>, Vec<f32>) {
         let image: Vec<f32> = (0..SIZE.len()).map(|i| (i * 7 % 101) as f32 / 100.0).collect();
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn colour_changes_leave_gray_images_alone() {
-        let size = ImageSize { height: 5, width: 5, channels: 1 };
+        let size = ImageShape { height: 5, width: 5, channels: 1 };
         let config = AugmentConfig { channel: 0.5, saturation: 0.5, ..AugmentConfig::off() };
         let image: Vec<f32> = (0..25).map(|i| i as f32 / 24.0).collect();
         let mut view = image.clone();

@@ -1,7 +1,7 @@
 //! One affine map per view, with optional elastic distortion, bilinear.
 
+use dtkc_item::ImageShape;
 use super::config::{AugmentConfig, Fill};
-use crate::config::ImageSize;
 use crate::random::{signed, unit};
 use rand_chacha::ChaCha8Rng;
 
@@ -17,7 +17,7 @@ struct Map {
 }
 
 /// Writes a random view of `image` into `view`.
-pub(super) fn warp(image: &[f32], view: &mut [f32], size: ImageSize, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
+pub(super) fn warp(image: &[f32], view: &mut [f32], size: ImageShape, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
     let map = Map::draw(size, config, rng);
     let sampler = Sampler { image, size, fill: config.fill.resolve(size.channels) };
     let (cx, cy) = centre(size);
@@ -38,13 +38,13 @@ pub(super) fn warp(image: &[f32], view: &mut [f32], size: ImageSize, config: &Au
     }
 }
 
-fn centre(size: ImageSize) -> (f32, f32) {
+fn centre(size: ImageShape) -> (f32, f32) {
     ((size.width as f32 - 1.0) / 2.0, (size.height as f32 - 1.0) / 2.0)
 }
 
 impl Map {
     /// The number of draws does not depend on the configuration: a change of one number leaves the others' draws.
-    fn draw(size: ImageSize, config: &AugmentConfig, rng: &mut ChaCha8Rng) -> Map {
+    fn draw(size: ImageShape, config: &AugmentConfig, rng: &mut ChaCha8Rng) -> Map {
         let angle = (signed(rng) * config.rotation as f32).to_radians();
         let scale = 1.0 + signed(rng) * config.scale as f32;
         let aspect = (1.0 + signed(rng) * config.aspect as f32).sqrt();
@@ -73,7 +73,7 @@ impl Map {
 }
 
 /// Bilinear interpolation of the coarse grid.
-fn displacement(grid: &[[f32; 2]], size: ImageSize, x: usize, y: usize) -> [f32; 2] {
+fn displacement(grid: &[[f32; 2]], size: ImageShape, x: usize, y: usize) -> [f32; 2] {
     let place = |at: usize, side: usize| {
         let t = at as f32 / side.max(2).saturating_sub(1) as f32 * GRID as f32;
         let cell = (t as usize).min(GRID - 1);
@@ -91,7 +91,7 @@ fn displacement(grid: &[[f32; 2]], size: ImageSize, x: usize, y: usize) -> [f32;
 
 struct Sampler<'a> {
     image: &'a [f32],
-    size: ImageSize,
+    size: ImageShape,
     fill: Fill,
 }
 
@@ -170,9 +170,9 @@ mod tests {
     use super::*;
     use crate::random::generator;
 
-    const SIZE: ImageSize = ImageSize { height: 9, width: 9, channels: 1 };
+    const SIZE: ImageShape = ImageShape { height: 9, width: 9, channels: 1 };
 
-    fn warped(image: &[f32], size: ImageSize, config: &AugmentConfig, seed: u64) -> Vec<f32> {
+    fn warped(image: &[f32], size: ImageShape, config: &AugmentConfig, seed: u64) -> Vec<f32> {
         let mut view = vec![0.0; image.len()];
         warp(image, &mut view, size, config, &mut generator(seed, b"test....", 0, 0));
         view
@@ -232,10 +232,10 @@ mod tests {
 
     #[test]
     fn single_pixels_and_lines_work() {
-        let size = ImageSize { height: 1, width: 1, channels: 1 };
+        let size = ImageShape { height: 1, width: 1, channels: 1 };
         let config = AugmentConfig { elastic: 0.2, fill: Fill::Reflect, ..AugmentConfig::strong() };
         assert!((warped(&[0.5], size, &config, 0)[0] - 0.5).abs() < 1e-5);
-        let size = ImageSize { height: 1, width: 5, channels: 1 };
+        let size = ImageShape { height: 1, width: 5, channels: 1 };
         assert!(warped(&[0.5; 5], size, &config, 1).iter().all(|v| v.is_finite()));
     }
 }

@@ -10,7 +10,7 @@ mod geometry;
 
 pub use config::{AugmentConfig, Fill};
 
-use crate::config::ImageSize;
+use dtkc_item::ImageShape;
 use crate::pixels::{image_tensor, scale_pixels};
 use crate::{ConfigError, random};
 use burn::tensor::{Device, Tensor};
@@ -31,12 +31,12 @@ pub struct BatchKey {
 #[derive(Debug, Clone)]
 pub struct Augmenter {
     config: AugmentConfig,
-    size: ImageSize,
+    size: ImageShape,
 }
 
 impl Augmenter {
     /// Checks the configuration.
-    pub fn new(config: &AugmentConfig, size: ImageSize) -> Result<Self, ConfigError> {
+    pub fn new(config: &AugmentConfig, size: ImageShape) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self { config: config.clone(), size })
     }
@@ -84,7 +84,7 @@ impl Augmenter {
 mod tests {
     use super::*;
 
-    const SIZE: ImageSize = ImageSize { height: 12, width: 10, channels: 3 };
+    const SIZE: ImageShape = ImageShape { height: 12, width: 10, channels: 3 };
 
     fn images(n: usize) -> Vec<u8> {
         (0..n * SIZE.len()).map(|i| ((i * 37 + i / 91 * 11) % 251) as u8).collect()

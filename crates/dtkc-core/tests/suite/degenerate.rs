@@ -1,13 +1,12 @@
 //! Batches that break naive code: the loss and every gradient stay finite.
 
+use dtkc_item::ImageShape;
 use crate::support::{device, named_gradients, noise};
 use burn::tensor::Tensor;
 use dtkc_core::augment::BatchKey;
-use dtkc_core::{
-    Augmenter, ImageSize, Method, Model, ModelConfig, Moment, Objective, Preset, Settings, Views, scale_images,
-};
+use dtkc_core::{Augmenter, Method, Model, ModelConfig, Moment, Objective, Preset, Settings, Views, scale_images};
 
-const SIZE: ImageSize = ImageSize { height: 20, width: 22, channels: 1 };
+const SIZE: ImageShape = ImageShape { height: 20, width: 22, channels: 1 };
 
 fn model(k: usize) -> Model {
     ModelConfig::new(SIZE, k).check().unwrap().init(&device(), 1)

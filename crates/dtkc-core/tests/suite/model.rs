@@ -1,16 +1,14 @@
 //! The model as a whole: seeds, state, statistics, frozen form, a few steps of training.
 
+use dtkc_item::ImageShape;
 use crate::support::{assert_close, device, noise, read};
 use burn::module::Module;
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor};
-use dtkc_core::{
-    BlockConfig, ImageSize, Method, Model, ModelConfig, Moment, NetworkConfig, Objective, Padding, Preset, Settings,
-    StateError, StatisticsPass, ValidModel, Views, scale_images, scale_pixels,
-};
+use dtkc_core::{BlockConfig, Method, Model, ModelConfig, Moment, NetworkConfig, Objective, Padding, Preset, Settings, StateError, StatisticsPass, ValidModel, Views, scale_images, scale_pixels};
 use dtkc_onnx::Layer;
 
-const SIZE: ImageSize = ImageSize { height: 20, width: 24, channels: 3 };
+const SIZE: ImageShape = ImageShape { height: 20, width: 24, channels: 3 };
 
 fn valid() -> ValidModel {
     ModelConfig::new(SIZE, 5).check().unwrap()

@@ -1,12 +1,10 @@
 //! Whole networks against PyTorch float64 with given weights (scripts/golden/core_golden.py).
 
+use dtkc_item::ImageShape;
 use crate::support::{assert_close, device, golden, named_gradients, read};
 use burn::module::Module;
 use burn::tensor::Tensor;
-use dtkc_core::{
-    ImageSize, LossConfig, Model, ModelConfig, Moment, NamedArray, NetworkConfig, Objective, Output, Views,
-    scale_images,
-};
+use dtkc_core::{LossConfig, Model, ModelConfig, Moment, NamedArray, NetworkConfig, Objective, Output, Views, scale_images};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -49,8 +47,8 @@ struct Statistics {
 }
 
 impl Case {
-    fn size(&self) -> ImageSize {
-        ImageSize { height: self.height, width: self.width, channels: self.channels }
+    fn size(&self) -> ImageShape {
+        ImageShape { height: self.height, width: self.width, channels: self.channels }
     }
 
     fn model(&self) -> Model {

@@ -1,9 +1,9 @@
 //! Copying items from datasets to a new one: what `subset` and `merge` share.
 
+use dtkc_dataset::{Compression, DataError, Dataset, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
 use std::path::{Path, PathBuf};
 
 use dtkc_cli::{Progress, Usage, human};
-use dtkc_data::{Compression, DataError, Dataset, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
 
 use super::scan::check_interrupt;
 

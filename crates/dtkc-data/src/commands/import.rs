@@ -1,13 +1,13 @@
 //! `dtkc-data import`: whatever images a person has, as one dataset.
 
+use dtkc_item::{Color, Resize};
+use dtkc_dataset::Compression;
 use std::path::PathBuf;
 
 use dtkc_cli::{Usage, interrupt};
-use dtkc_data::Compression;
 use dtkc_data::import::arrays::layout::FlatShape;
 use dtkc_data::import::arrays::pair::Keys;
 use dtkc_data::import::{Format, ImportOptions, LabelsFrom, ReadOptions, Size, Wanted, import};
-use dtkc_image::{Color, Resize};
 
 use super::report;
 

@@ -1,12 +1,13 @@
 //! `dtkc-data info`: what a dataset holds and how it is stored.
 
+use dtkc_dataset::{Dataset, Storage};
+use dtkc_item::{ImageShape, ItemKind};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use dtkc_cli::{Progress, human};
-use dtkc_data::{Dataset, ImageShape, Kind, Storage};
 use serde::Serialize;
 
 use super::scan::{self, ValueRange};

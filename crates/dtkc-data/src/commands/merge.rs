@@ -1,10 +1,10 @@
 //! `dtkc-data merge`: several datasets, one after the other.
 
+use dtkc_dataset::Dataset;
 use std::path::PathBuf;
 
 use anyhow::bail;
 use dtkc_cli::{Progress, interrupt};
-use dtkc_data::Dataset;
 
 use super::copy::{NewSet, Output, OutputArgs, Part};
 

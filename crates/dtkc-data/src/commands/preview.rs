@@ -4,11 +4,11 @@ mod canvas;
 mod font;
 mod sheet;
 
+use dtkc_dataset::{Dataset, sample};
 use std::path::PathBuf;
 
 use anyhow::Context;
 use dtkc_cli::{Usage, human};
-use dtkc_data::{Dataset, sample};
 use image::ImageEncoder;
 use image::codecs::png::PngEncoder;
 

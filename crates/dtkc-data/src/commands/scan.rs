@@ -1,7 +1,7 @@
 //! One pass over all values.
 
+use dtkc_dataset::Dataset;
 use dtkc_cli::{Progress, exit::Interrupted, interrupt};
-use dtkc_data::Dataset;
 use serde::Serialize;
 
 /// Bytes that are read at once.

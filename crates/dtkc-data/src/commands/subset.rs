@@ -1,11 +1,11 @@
 //! `dtkc-data subset`: a part of a dataset.
 
+use dtkc_dataset::{Dataset, sample};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use dtkc_cli::{Progress, Usage, interrupt};
-use dtkc_data::{Dataset, sample};
 
 use super::copy::{NewSet, Output, OutputArgs, Part, find_classes};
 

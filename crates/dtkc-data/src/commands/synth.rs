@@ -1,9 +1,9 @@
 //! `dtkc-data synth`: a labelled dataset without a download.
 
+use dtkc_dataset::Compression;
 use std::path::PathBuf;
 
 use dtkc_cli::interrupt;
-use dtkc_data::Compression;
 use dtkc_data::import::Size;
 use dtkc_data::synth::{SynthKind, SynthOptions, generate};
 

@@ -1,12 +1,12 @@
 //! Why an import or a download failed, in one sentence each.
 
+use dtkc_dataset::DataError;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
 use thiserror::Error;
 
-use crate::DataError;
 
 /// Why an import or a download failed. Nothing is left of the output.
 #[derive(Debug, Error)]

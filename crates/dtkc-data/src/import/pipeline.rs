@@ -4,12 +4,13 @@
 //! the calling thread takes the results in the order of the source. Each batch carries its own answer
 //! channel, and the channel of answers is bounded, so the reader waits when the writer is slow.
 
+use dtkc_item::{Color, ImageSpec, Resize};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use dtkc_image::{Limits, Preparer, Shape};
+use dtkc_image::{Limits, Preparer};
 
 use super::ImportError;
 use super::record::{Content, Kind, Record, Source};
@@ -45,7 +46,7 @@ pub enum Ready {
 #[derive(Debug, Clone, Copy)]
 pub struct Pipeline {
     /// The shape of the dataset.
-    pub shape: Shape,
+    pub shape: ImageSpec,
     /// What one image may cost.
     pub limits: Limits,
     /// Threads that decode.
@@ -221,7 +222,6 @@ fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, (&'static str, Str
 
 #[cfg(test)]
 mod tests {
-    use dtkc_image::{Color, Resize};
 
     use super::super::record::{Classes, Description, Sink};
     use super::*;
@@ -266,7 +266,7 @@ mod tests {
     }
 
     fn pipeline(side: usize) -> Pipeline {
-        let shape = Shape { height: side, width: side, color: Color::Gray, resize: Resize::Stretch };
+        let shape = ImageSpec { height: side, width: side, color: Color::Gray, resize: Resize::Stretch };
         Pipeline { shape, limits: Limits::default(), workers: 3 }
     }
 

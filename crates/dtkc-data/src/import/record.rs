@@ -1,10 +1,10 @@
 //! What every importer yields: a stream of records, described beforehand.
 
+use dtkc_item::Color;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dtkc_image::Color;
 
 use super::ImportError;
 

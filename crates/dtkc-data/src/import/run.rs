@@ -1,12 +1,14 @@
 //! An import from its flags to its summary.
 
+use dtkc_item::ImageSpec;
+use dtkc_dataset::Compression;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dtkc_cli::{Progress, interrupt};
-use dtkc_image::{Limits, Shape};
+use dtkc_image::Limits;
 
 use super::ImportError;
 use super::classes::{Fate, Relabel, Titles};
@@ -19,7 +21,6 @@ use super::shape::Wanted;
 use super::skipped::{self, Skipped};
 use super::summary::{Summary, class_counts};
 use super::target::{About, Output, Target};
-use crate::Compression;
 
 /// Everything that can be said about an import.
 #[derive(Debug, Clone)]
@@ -159,7 +160,7 @@ impl Run<'_> {
         let shape = match target {
             Target::Images(shape) => *shape,
             Target::Sequences(_) => {
-                Shape { height: 1, width: 1, color: dtkc_image::Color::Gray, resize: dtkc_image::Resize::Fit }
+                ImageSpec { height: 1, width: 1, color: dtkc_item::Color::Gray, resize: dtkc_item::Resize::Fit }
             }
         };
         let workers = std::thread::available_parallelism().map_or(1, usize::from);

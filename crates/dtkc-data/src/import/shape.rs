@@ -6,11 +6,11 @@
 //!   [`DEFAULT_SIDE`]: this is what the networks are made for.
 //! - Colour is kept where any image has it.
 
+use dtkc_item::{Color, ImageSpec, Resize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use dtkc_image::{Color, Resize, Shape};
 
 use super::ImportError;
 use super::record::{Kind, Sample, Source};
@@ -68,7 +68,7 @@ pub struct Wanted {
 }
 
 /// The shape of the dataset, and a remark where it was not obvious.
-pub fn choose(sources: &mut [Box<dyn Source>], wanted: Wanted) -> Result<(Shape, Option<String>), ImportError> {
+pub fn choose(sources: &mut [Box<dyn Source>], wanted: Wanted) -> Result<(ImageSpec, Option<String>), ImportError> {
     let mut samples = Vec::new();
     // With both given there is nothing to look for.
     if wanted.size.is_none() || wanted.color.is_none() {
@@ -88,7 +88,7 @@ pub fn choose(sources: &mut [Box<dyn Source>], wanted: Wanted) -> Result<(Shape,
         None => size_of(&samples),
     };
     let resize = wanted.resize.unwrap_or(Resize::Fit);
-    Ok((Shape { height: size.height, width: size.width, color, resize }, note))
+    Ok((ImageSpec { height: size.height, width: size.width, color, resize }, note))
 }
 
 fn color_of(samples: &[Sample]) -> Color {

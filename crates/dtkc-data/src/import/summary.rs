@@ -1,11 +1,11 @@
 //! What an import did.
 
+use dtkc_item::ImageShape;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::ImageShape;
 
 /// What an import did, for people and for `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

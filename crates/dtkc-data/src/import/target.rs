@@ -1,19 +1,20 @@
 //! What an import writes to.
 
-use dtkc_image::Shape;
+use dtkc_item::ImageSpec;
+use dtkc_dataset::{ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
+use dtkc_item::ImageShape;
 
 use super::ImportError;
 use super::pipeline::Ready;
 use super::record::{Kind, Source};
 use super::run::ImportOptions;
 use super::shape;
-use crate::{ImageShape, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
 
 /// What the dataset holds.
 #[derive(Debug, Clone, Copy)]
 pub enum Target {
     /// Images of this shape.
-    Images(Shape),
+    Images(ImageSpec),
     /// Sequences of this dimension.
     Sequences(usize),
 }
@@ -57,7 +58,7 @@ impl Target {
     /// The size of every image.
     pub fn image_shape(&self) -> Option<ImageShape> {
         match *self {
-            Self::Images(Shape { height, width, color, .. }) => {
+            Self::Images(ImageSpec { height, width, color, .. }) => {
                 Some(ImageShape { height, width, channels: color.channels() })
             }
             Self::Sequences(_) => None,
@@ -104,7 +105,7 @@ impl Output {
                 writer.label_names.clone_from(&about.names);
                 Self::Sequences(SequenceWriter::create(&options.out, writer)?)
             }
-            Target::Images(Shape { height, width, color, .. }) => {
+            Target::Images(ImageSpec { height, width, color, .. }) => {
                 let shape = ImageShape { height, width, channels: color.channels() };
                 let mut writer = WriterOptions::new(shape, &about.name, &about.origin);
                 writer.compression = options.compression;

@@ -9,6 +9,8 @@ mod hand;
 mod random;
 mod raster;
 
+use dtkc_dataset::{Compression, ImageWriter, WriterOptions};
+use dtkc_item::ImageShape;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -20,7 +22,6 @@ use rayon::prelude::*;
 use self::random::Random;
 use self::raster::Canvas;
 use crate::import::{ClassCount, ImportError, Size, Summary};
-use crate::{Compression, ImageShape, ImageWriter, WriterOptions};
 
 /// Images that are made at a time, by all threads together.
 const BLOCK: u64 = 2048;

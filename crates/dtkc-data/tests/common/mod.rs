@@ -1,9 +1,10 @@
 //! Small datasets for the tests.
 #![allow(dead_code, clippy::unwrap_used)]
 
+use dtkc_dataset::{Compression, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
+use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
 
-use dtkc_data::{Compression, ImageShape, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
 
 /// A shape whose chunks hold few images, so that small sets have several chunks: 64 x 64 x 3 bytes are 12 KiB.
 pub const SHAPE: ImageShape = ImageShape { height: 64, width: 64, channels: 3 };

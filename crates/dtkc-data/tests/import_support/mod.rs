@@ -1,11 +1,11 @@
 //! Files that the import tests write for themselves, and what came out of them.
 #![allow(dead_code, missing_docs, clippy::unwrap_used)]
 
+use dtkc_dataset::Dataset;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use dtkc_data::Dataset;
 use image::{ImageFormat, Luma, Rgb, RgbImage};
 
 /// A folder of its own for one test.

@@ -1,8 +1,8 @@
 //! What is looked at before a run begins.
 
+use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
 
-use dtkc_data::ImageShape;
 
 use super::{LabelOptions, Outcome, Output};
 use crate::error::{LabelError, Result};

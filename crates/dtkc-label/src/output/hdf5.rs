@@ -5,12 +5,13 @@
 //! `[n, k]` and `/embedding` f32 `[n, e]`. Images that failed have no pixels and are no part of the set: they are in
 //! `/failed_index`, `/failed_path` and `/failed_error`.
 
+use dtkc_dataset::{ImageWriter, WriterOptions};
+use dtkc_item::ImageShape;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use ::hdf5::types::VarLenUnicode;
-use dtkc_data::{ImageShape, ImageWriter, WriterOptions};
 use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::RowWriter;

@@ -1,5 +1,6 @@
 //! One image that was found, and how its bytes are read.
 
+use dtkc_item::ItemError;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 use ::zip::read::ZipFileEntry;
 use dtkc_image::ImageError;
-use dtkc_infer::{ItemError, read_file};
+use dtkc_infer::read_file;
 
 use super::Table;
 

@@ -1,10 +1,11 @@
 //! Datasets in HDF5 (schema 1): the fast way in, because nothing has to be decoded.
 
+use dtkc_dataset::Dataset;
+use dtkc_item::ImageShape;
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use dtkc_data::{Dataset, ImageShape};
 
 use super::{Body, Found, Visitor};
 use crate::error::{LabelError, Result};

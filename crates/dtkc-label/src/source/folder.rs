@@ -1,5 +1,6 @@
 //! A folder and all below it, in the order of the names.
 
+use dtkc_item::ItemError;
 use std::ffi::OsString;
 use std::fs::{DirEntry, FileType};
 use std::io;
@@ -9,7 +10,6 @@ use std::path::{Path, PathBuf};
 use dtkc_image::looks_like_image;
 
 use super::{Found, Visitor};
-use dtkc_infer::ItemError;
 
 /// Visits the images of a folder and of all folders below it. Hidden files and folders are passed over; links are
 /// followed, except into a folder that is being walked. Only the names of one folder per level are in memory.

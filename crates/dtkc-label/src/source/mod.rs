@@ -12,6 +12,7 @@ mod list;
 mod tar;
 mod zip;
 
+use dtkc_item::ItemError;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,6 @@ pub use dataset::Table;
 use dtkc_image::looks_like_image;
 
 use crate::error::{LabelError, Result};
-use dtkc_infer::ItemError;
 
 /// Is told what is found, in order.
 pub trait Visitor {

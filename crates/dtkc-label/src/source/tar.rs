@@ -1,5 +1,6 @@
 //! Tar archives, also in WebDataset style (images beside files of the same stem) and compressed with gzip.
 
+use dtkc_item::ItemError;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
@@ -11,7 +12,6 @@ use flate2::read::MultiGzDecoder;
 
 use super::{Body, Found, Visitor, is_archived_image};
 use crate::error::{LabelError, Result};
-use dtkc_infer::ItemError;
 
 /// Entries of a compressed tar pass through memory; what claims to be larger than this is not read at all.
 const MAX_STREAMED: u64 = 256 << 20;

@@ -1,5 +1,6 @@
 //! Zip archives. The directory is read entry by entry: a million entries cost no more memory than ten.
 
+use dtkc_item::ItemError;
 use std::fs::File;
 use std::io::BufReader;
 use std::ops::ControlFlow;
@@ -11,7 +12,6 @@ use ::zip::unstable::read::ZipIterable;
 
 use super::{Body, Found, Visitor, is_archived_image};
 use crate::error::{LabelError, Result};
-use dtkc_infer::ItemError;
 
 fn open(path: &Path) -> Result<ZipIterable<BufReader<File>>, String> {
     let file = File::open(path).map_err(|e| format!("it cannot be opened ({e})"))?;

@@ -2,12 +2,13 @@
 //! Each test file uses a part of it.
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
+use dtkc_dataset::{ImageWriter, WriterOptions};
+use dtkc_item::ImageShape;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use assert_cmd::Command;
-use dtkc_data::{ImageShape, ImageWriter, WriterOptions};
 use dtkc_onnx::{Cluster, InputSpec, Layer, Metadata, Network, Weights};
 use tempfile::TempDir;
 

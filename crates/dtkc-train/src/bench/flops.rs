@@ -1,5 +1,6 @@
 //! Arithmetic of a training step.
 
+use dtkc_item::ImageShape;
 use dtkc_core::ValidModel;
 
 /// Multiplications and additions of one step over `batch` rows, by the plain formulas: forward, gradient to the
@@ -43,11 +44,11 @@ fn mode_flops(n: f64, rows: usize, columns: usize) -> f64 {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use dtkc_core::{ImageSize, ModelConfig};
+    use dtkc_core::ModelConfig;
 
     #[test]
     fn mnist_costs_what_paper_and_pencil_say() {
-        let size = ImageSize { height: 28, width: 28, channels: 1 };
+        let size = ImageShape { height: 28, width: 28, channels: 1 };
         let model = ModelConfig::new(size, 10).check().unwrap();
         // By hand, in GFLOP for 120 images: conv 24x24x25x1x32 .1106 x 2, 20x20x25x32x32 2.4576 x 3,
         // 8x8x9x32x32 .1416 x 3, 6x6x9x32x32 .0796 x 3; dense 288x100 + 100x10 and the kernel of z .0300.

@@ -3,12 +3,13 @@
 mod flops;
 mod sgemm;
 
+use dtkc_item::ImageShape;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use dtkc_core::augment::BatchKey;
-use dtkc_core::{ImageSize, Method, ModelConfig, Preset, Settings};
+use dtkc_core::{Method, ModelConfig, Preset, Settings};
 use serde::Serialize;
 
 use crate::device::DeviceName;
@@ -98,7 +99,7 @@ pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
     let mut settings = Settings::preset(options.preset, options.method);
     settings.plan.batch = options.batch;
     settings.check()?;
-    let size = ImageSize { height: options.size, width: options.size, channels: options.channels };
+    let size = ImageShape { height: options.size, width: options.size, channels: options.channels };
     let valid = ModelConfig::new(size, options.clusters).with_network(settings.network.clone()).check()?;
     let gflop = step_flops(&valid, options.batch, settings.loss.lambda > 0.0) / 1e9;
     let device = options.device.open()?;

@@ -1,9 +1,9 @@
 //! `dtkc-train export`.
 
+use dtkc_item::Resize;
 use std::path::PathBuf;
 
 use dtkc_cli::human;
-use dtkc_image::Resize;
 use dtkc_train::device::DeviceName;
 use dtkc_train::export::{self, ExportOptions, Exported};
 use dtkc_train::saved::Saved;

@@ -74,7 +74,7 @@ pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After) -> anyhow::R
         out: run.model(),
         data: None,
         onnxruntime: after.onnxruntime.clone(),
-        resize: dtkc_image::Resize::Fit,
+        resize: dtkc_item::Resize::Fit,
     };
     let exported = export::export(&saved, &options).map_err(|error| {
         let again = format!("dtkc-train export {}", run.root().display());

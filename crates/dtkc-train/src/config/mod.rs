@@ -3,9 +3,10 @@
 mod clusters;
 mod layers;
 
+use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
 
-use dtkc_core::{ImageSize, ModelConfig, Settings, ValidModel};
+use dtkc_core::{ModelConfig, Settings, ValidModel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toml::Table;
@@ -102,8 +103,8 @@ pub struct DataConfig {
 
 impl DataConfig {
     /// Size of the images.
-    pub fn size(&self) -> ImageSize {
-        ImageSize { height: self.height, width: self.width, channels: self.channels }
+    pub fn size(&self) -> ImageShape {
+        ImageShape { height: self.height, width: self.width, channels: self.channels }
     }
 }
 

@@ -1,11 +1,11 @@
 //! Epochs of one restart.
 
+use dtkc_dataset::Batch;
 use std::time::{Duration, Instant};
 
 use dtkc_cli::interrupt;
 use dtkc_core::augment::BatchKey;
 use dtkc_core::regroup::OutputLayer;
-use dtkc_data::Batch;
 
 use super::Trainer;
 use crate::error::TrainError;

@@ -9,8 +9,8 @@ mod epoch;
 mod finish;
 mod journal;
 
-use dtkc_data::{Batches, LoadOptions};
 
+use dtkc_dataset::{Batches, LoadOptions};
 use crate::config::RunConfig;
 use crate::console::Console;
 use crate::error::TrainError;

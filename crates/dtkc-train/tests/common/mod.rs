@@ -1,10 +1,11 @@
 //! A tiny dataset, a tiny network and the program, for the program tests.
 #![allow(dead_code, clippy::unwrap_used)]
 
+use dtkc_dataset::{ImageWriter, WriterOptions};
+use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
-use dtkc_data::{ImageShape, ImageWriter, WriterOptions};
 
 /// Side of the images.
 pub const SIDE: usize = 12;

@@ -1,7 +1,8 @@
 //! The contact sheet: a title, and rows of images with their class on the left.
 
-use dtkc_data::{DataError, Dataset};
-use dtkc_image::{Color, Limits, Preparer, Resize, Shape};
+use dtkc_item::{Color, ImageSpec, Resize};
+use dtkc_dataset::{DataError, Dataset};
+use dtkc_image::{Limits, Preparer};
 
 use super::canvas::{Canvas, Rgb};
 use super::font;
@@ -113,7 +114,7 @@ impl Sheet {
     }
 
     fn reduced(&self, image: &[u8], cell: Cell) -> Vec<u8> {
-        let shape = Shape { height: cell.height, width: cell.width, color: Color::Rgb, resize: Resize::Stretch };
+        let shape = ImageSpec { height: cell.height, width: cell.width, color: Color::Rgb, resize: Resize::Stretch };
         let limits = Limits { max_side: u32::MAX, max_pixels: u64::MAX, ..Limits::default() };
         let mut out = vec![0; shape.bytes()];
         // The sizes are right by construction; a failure would leave the cell black.

@@ -1,10 +1,10 @@
 //! Such a file read back: labelled and failed rows in one order again.
 
+use dtkc_dataset::Dataset;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use ::hdf5::types::VarLenUnicode;
-use dtkc_data::Dataset;
 use ndarray::s;
 
 use super::super::Stored;

@@ -106,7 +106,7 @@ impl Reader {
     fn read(&self, chunks: &[usize], at: Position) -> Result<Window, DataError> {
         let StreamSpec { dataset, plan, seed } = &self.spec;
         let mut window = self.used.try_recv().unwrap_or_default();
-        let row_bytes = dataset.image_shape().map_or(0, |shape| shape.bytes());
+        let row_bytes = dataset.image_shape().map_or(0, |shape| shape.len());
         let count = plan.window_rows(chunks);
         window.rows.clear();
         window.rows.extend(chunks.iter().flat_map(|&chunk| plan.rows(chunk)));

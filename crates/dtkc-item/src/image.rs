@@ -1,9 +1,11 @@
-//! What the pixels should look like: size, colour, and how an image is brought to that size.
+//! What an image file becomes: size, colour, and how an image is brought to that size.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+
+use crate::ImageShape;
 
 /// One channel or three.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -90,9 +92,10 @@ impl FromStr for Resize {
     }
 }
 
-/// The wanted pixels: `height` x `width` x channels of `color`, row by row, one byte each.
+/// The images that a network takes: `height` x `width` x channels of `color`, row by row, one byte each; and how any other
+/// image becomes one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Shape {
+pub struct ImageSpec {
     /// Rows.
     pub height: usize,
     /// Columns.
@@ -103,10 +106,15 @@ pub struct Shape {
     pub resize: Resize,
 }
 
-impl Shape {
+impl ImageSpec {
+    /// Height, width and channels.
+    pub const fn shape(&self) -> ImageShape {
+        ImageShape { height: self.height, width: self.width, channels: self.color.channels() }
+    }
+
     /// Bytes of one image: height x width x channels.
     pub const fn bytes(&self) -> usize {
-        self.height * self.width * self.color.channels()
+        self.shape().len()
     }
 }
 

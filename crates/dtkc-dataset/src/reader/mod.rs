@@ -2,19 +2,18 @@
 
 mod direct;
 mod fingerprint;
-mod kind;
 mod open;
 mod rows;
 mod storage;
 mod text;
 
+use dtkc_item::ImageShape;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub use kind::Kind;
 pub use storage::Storage;
 
-use crate::{DataError, ImageShape, h5};
+use crate::{DataError, h5};
 use rows::Rows;
 
 /// An open dataset file, checked against schema 1.
@@ -49,10 +48,10 @@ impl Dataset {
     }
 
     /// Images or sequences.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ItemKind {
         match self.values {
-            Values::Images { .. } => Kind::Images,
-            Values::Sequences { .. } => Kind::Sequences,
+            Values::Images { .. } => ItemKind::Images,
+            Values::Sequences { .. } => ItemKind::Sequences,
         }
     }
 
@@ -178,7 +177,7 @@ impl Dataset {
     /// The values of one sequence: time steps of [`Dataset::sequence_dim`] values, one after the other.
     pub fn read_sequence(&self, index: usize) -> Result<Vec<f32>, DataError> {
         let Values::Sequences { offsets, values, .. } = &self.values else {
-            return Err(self.wrong_kind(Kind::Sequences));
+            return Err(self.wrong_kind(ItemKind::Sequences));
         };
         if index >= self.len() {
             return Err(self.out_of_range(index));
@@ -200,7 +199,7 @@ impl Dataset {
 
     /// The size of every image, or an error that says that images are needed.
     pub fn require_images(&self) -> Result<ImageShape, DataError> {
-        self.image_shape().ok_or_else(|| self.wrong_kind(Kind::Images))
+        self.image_shape().ok_or_else(|| self.wrong_kind(ItemKind::Images))
     }
 
     /// All images. The caller has decided that they fit.
@@ -219,7 +218,7 @@ impl Dataset {
     fn rows(&self) -> Result<&Rows, DataError> {
         match &self.values {
             Values::Images { rows, .. } => Ok(rows),
-            Values::Sequences { .. } => Err(self.wrong_kind(Kind::Images)),
+            Values::Sequences { .. } => Err(self.wrong_kind(ItemKind::Images)),
         }
     }
 
@@ -234,7 +233,7 @@ impl Dataset {
         DataError::OutOfRange { path: self.path.clone(), index, len: self.len() }
     }
 
-    fn wrong_kind(&self, wanted: Kind) -> DataError {
+    fn wrong_kind(&self, wanted: ItemKind) -> DataError {
         DataError::WrongKind { path: self.path.clone(), found: self.kind().name(), wanted: wanted.name() }
     }
 

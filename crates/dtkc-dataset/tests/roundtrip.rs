@@ -3,9 +3,10 @@
 
 mod common;
 
+use dtkc_item::{ImageShape, ItemKind};
 use common::{CHUNK_ROWS, SHAPE, Set, image, listing, sequence, write_sequences};
-use dtkc_data::{Batches, DataError, Dataset, ImageShape, ImageWriter, Kind, LoadOptions, SequenceOptions};
-use dtkc_data::{SequenceWriter, WriterOptions};
+use dtkc_dataset::{Batches, DataError, Dataset, ImageWriter, LoadOptions, SequenceOptions};
+use dtkc_dataset::{SequenceWriter, WriterOptions};
 
 const GRAY: ImageShape = ImageShape { height: 28, width: 28, channels: 1 };
 

@@ -1,6 +1,7 @@
 //! What a writer must know before the first item.
 
-use crate::{DataError, ImageShape};
+use dtkc_item::ImageShape;
+use crate::DataError;
 
 /// How the values are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,10 +1,11 @@
 //! The sequence writer.
 
+use dtkc_item::ItemKind;
 use std::path::Path;
 
 use super::column::{Column, ColumnSpec};
 use super::sink::{About, Sink};
-use crate::{DataError, Kind, SequenceOptions, schema};
+use crate::{DataError, SequenceOptions, schema};
 
 /// Streams sequences to a dataset file, which appears whole at [`SequenceWriter::finish`] or not at all.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ impl SequenceWriter {
         }
         options.compression.check()?;
         let about = About {
-            kind: Kind::Sequences,
+            kind: ItemKind::Sequences,
             name: options.name,
             source: options.source,
             paths: options.paths,

@@ -1,5 +1,6 @@
 //! What image and sequence files have in common: attributes, labels, names, paths, and a good end.
 
+use dtkc_item::ItemKind;
 use std::path::{Path, PathBuf};
 
 use dtkc_files::Pending;
@@ -7,7 +8,7 @@ use hdf5::File;
 use hdf5::types::VarLenUnicode;
 
 use super::column::{Column, ColumnSpec};
-use crate::{DataError, Kind, h5, schema};
+use crate::{DataError, h5, schema};
 
 /// The file under construction. The fields are dropped in order: HDF5 lets go of the partial file before
 /// it is removed.
@@ -32,7 +33,7 @@ enum Labels {
 /// What a set says about itself.
 #[derive(Debug)]
 pub struct About {
-    pub kind: Kind,
+    pub kind: ItemKind,
     pub name: String,
     pub source: String,
     pub paths: bool,

@@ -1,10 +1,11 @@
 //! The image writer.
 
+use dtkc_item::{ImageShape, ItemKind};
 use std::path::Path;
 
 use super::column::{Column, ColumnSpec};
 use super::sink::{About, Sink};
-use crate::{DataError, ImageShape, Kind, WriterOptions, schema};
+use crate::{DataError, WriterOptions, schema};
 
 /// Streams images to a dataset file, which appears whole at [`ImageWriter::finish`] or not at all.
 /// One chunk of images is held in memory.
@@ -22,7 +23,7 @@ impl ImageWriter {
         shape.check().map_err(DataError::Invalid)?;
         options.compression.check()?;
         let about = About {
-            kind: Kind::Images,
+            kind: ItemKind::Images,
             name: options.name,
             source: options.source,
             paths: options.paths,
@@ -33,7 +34,7 @@ impl ImageWriter {
             file: sink.file(),
             name: schema::IMAGES,
             row: vec![shape.height, shape.width, shape.channels],
-            chunk_rows: schema::chunk_rows(shape.bytes()),
+            chunk_rows: schema::chunk_rows(shape.len()),
             compression: options.compression,
         })
         .map_err(|e| sink.failed(&e))?;
@@ -43,8 +44,8 @@ impl ImageWriter {
     /// Adds one image of exactly the shape's bytes. Either every image has a label or none. A path is
     /// needed for every image if the options say `paths`, and ignored otherwise.
     pub fn push(&mut self, pixels: &[u8], label: Option<i64>, path: Option<&str>) -> Result<(), DataError> {
-        if pixels.len() != self.shape.bytes() {
-            let (found, expected, shape) = (pixels.len(), self.shape.bytes(), self.shape);
+        if pixels.len() != self.shape.len() {
+            let (found, expected, shape) = (pixels.len(), self.shape.len(), self.shape);
             let text = format!("image {} has {found} bytes instead of {expected} ({shape})", self.len());
             return Err(DataError::Invalid(text));
         }

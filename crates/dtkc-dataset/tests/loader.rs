@@ -3,11 +3,12 @@
 
 mod common;
 
+use dtkc_item::ImageShape;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use common::{CHUNK_ROWS, SHAPE, Set, image};
-use dtkc_data::{Batch, Batches, ImageShape, LoadMode, LoadOptions};
+use dtkc_dataset::{Batch, Batches, LoadMode, LoadOptions};
 use proptest::prelude::*;
 
 const SMALL: ImageShape = ImageShape { height: 4, width: 4, channels: 1 };
@@ -129,7 +130,7 @@ fn a_narrow_window_mixes_its_own_chunks_only() {
 
 #[test]
 fn the_budget_decides_and_bounds() {
-    let bytes = (100 * SHAPE.bytes()) as u64;
+    let bytes = (100 * SHAPE.len()) as u64;
     let with = |memory_budget| {
         Batches::new(several_chunks(), LoadOptions { memory_budget, ..LoadOptions::default() }).unwrap()
     };

@@ -3,13 +3,14 @@
 //! Every reading prints one JSON line with the seconds, the bytes and a checksum of what was read, so that
 //! the script can compare it with h5py doing the same.
 
+use dtkc_item::ImageShape;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use dtkc_data::{Batch, Batches, Compression, Dataset, ImageShape, ImageWriter, LoadMode, LoadOptions, WriterOptions};
+use dtkc_dataset::{Batch, Batches, Compression, Dataset, ImageWriter, LoadMode, LoadOptions, WriterOptions};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -75,8 +76,8 @@ fn make(file: &std::path::Path, megabytes: usize, side: usize, gzip: Option<u8>)
     let options = WriterOptions { compression, ..WriterOptions::new(shape, "bench", "random pixels") };
     let mut writer = ImageWriter::create(file, options)?;
     let mut generator = SmallRng::seed_from_u64(1);
-    let mut pixels = vec![0; shape.bytes()];
-    let count = megabytes * 1_000_000 / shape.bytes();
+    let mut pixels = vec![0; shape.len()];
+    let count = megabytes * 1_000_000 / shape.len();
     let start = Instant::now();
     for index in 0..count {
         // Smooth rows with some noise: gzip finds something to do, as in real images.
@@ -87,7 +88,7 @@ fn make(file: &std::path::Path, megabytes: usize, side: usize, gzip: Option<u8>)
         writer.push(&pixels, Some((index % 10) as i64), None)?;
     }
     writer.finish()?;
-    report("write", start, count * shape.bytes(), 0)
+    report("write", start, count * shape.len(), 0)
 }
 
 fn indices(file: &std::path::Path, out: &std::path::Path, count: usize) -> anyhow::Result<()> {
@@ -101,7 +102,7 @@ fn random(file: &std::path::Path, indices: &std::path::Path, batch: usize) -> an
     let bytes = std::fs::read(indices)?;
     let indices: Vec<usize> = bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b) as usize).collect();
     let dataset = Dataset::open(file)?;
-    let row_bytes = dataset.require_images()?.bytes();
+    let row_bytes = dataset.require_images()?.len();
     let (mut sum, mut total) = (0, 0);
     let start = Instant::now();
     for some in indices.chunks(batch) {
@@ -115,7 +116,7 @@ fn random(file: &std::path::Path, indices: &std::path::Path, batch: usize) -> an
 fn read_epochs(file: &std::path::Path, epochs: u64, batch: usize, memory: bool) -> anyhow::Result<()> {
     let mode = if memory { LoadMode::Memory } else { LoadMode::Stream };
     let mut batches = Batches::new(file, LoadOptions { batch, mode, ..LoadOptions::default() })?;
-    let row_bytes = batches.image_shape().bytes();
+    let row_bytes = batches.image_shape().len();
     let (mut sum, mut total, mut some) = (0, 0, Batch::default());
     let start = Instant::now();
     for epoch in 0..epochs {

@@ -1,5 +1,7 @@
 //! Opening: everything is checked here, so that nothing surprises later.
 
+use dtkc_item::ItemKind;
+use dtkc_item::ImageShape;
 use std::path::Path;
 
 use hdf5::types::{FloatSize, IntSize, TypeDescriptor};
@@ -7,8 +9,8 @@ use hdf5::{File, LinkType, MinorErrorCode};
 
 use super::rows::Rows;
 use super::storage::Storage;
-use super::{Dataset, Kind, Values, text};
-use crate::{DataError, ImageShape, h5, schema};
+use super::{Dataset, Values, text};
+use crate::{DataError, h5, schema};
 
 /// More classes than anybody can look at.
 const MAX_LABEL_NAMES: usize = 1 << 20;
@@ -27,8 +29,8 @@ pub fn open(path: &Path) -> Result<Dataset, DataError> {
     let name = candidate.text_attribute(schema::NAME)?.unwrap_or_else(|| stem(path));
     let source = candidate.text_attribute(schema::SOURCE)?.unwrap_or_default();
     let (values, storage, len) = match candidate.kind()? {
-        Kind::Images => candidate.images()?,
-        Kind::Sequences => candidate.sequences()?,
+        ItemKind::Images => candidate.images()?,
+        ItemKind::Sequences => candidate.sequences()?,
     };
     let labels = candidate.labels(len)?;
     let label_names = candidate.label_names()?;
@@ -102,11 +104,11 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    fn kind(&self) -> Result<Kind, DataError> {
+    fn kind(&self) -> Result<ItemKind, DataError> {
         let Some(name) = self.text_attribute(schema::KIND)? else {
             return Err(self.layout(format!("it has no attribute {}", schema::KIND)));
         };
-        Kind::from_name(&name).ok_or_else(|| self.layout(format!("its kind is '{name}', not images or sequences")))
+        ItemKind::from_name(&name).ok_or_else(|| self.layout(format!("its kind is '{name}', not images or sequences")))
     }
 
     fn required(&self, name: &str) -> Result<hdf5::Dataset, DataError> {

@@ -4,6 +4,7 @@ mod options;
 mod order;
 mod stream;
 
+use dtkc_item::ImageShape;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use order::Plan;
 pub(crate) use order::places;
 use stream::{Position, Stream, StreamSpec, Window};
 
-use crate::{DataError, Dataset, ImageShape};
+use crate::{DataError, Dataset};
 
 /// Some images and where they are in the set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,11 +63,11 @@ impl Batches {
         let chunk_rows = dataset.chunk_rows()?;
         let shape = dataset.require_images()?;
         let len = dataset.len();
-        let (plan, source) = if options.fits_memory((len * shape.bytes()) as u64) {
+        let (plan, source) = if options.fits_memory((len * shape.len()) as u64) {
             let window = Window { rows: (0..len).collect(), places: Vec::new(), pixels: dataset.read_all()? };
             (Plan::whole(len), Source::Memory(window))
         } else {
-            let window_chunks = options.window_chunks((chunk_rows * shape.bytes()) as u64);
+            let window_chunks = options.window_chunks((chunk_rows * shape.len()) as u64);
             let source = Source::Stream { window: Window::default(), reader: None };
             (Plan { len, chunk_rows, window_chunks }, source)
         };
@@ -213,7 +214,7 @@ impl Epoch<'_> {
         if let Some(skip) = self.skip.take() {
             self.at = self.batches.begin(self.epoch, skip)?;
         }
-        let bytes = self.batches.shape.bytes();
+        let bytes = self.batches.shape.len();
         let mut wanted = self.batches.options.batch.min(self.left);
         self.left -= wanted;
         batch.indices.reserve(wanted);

@@ -1,0 +1,162 @@
+//! Some items, and where they are in their set.
+
+use crate::{ImageShape, ItemShape};
+
+/// Some items, one after the other.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Items {
+    /// Images of one shape.
+    Images {
+        /// Their shape.
+        shape: ImageShape,
+        /// n * height * width * channels bytes.
+        pixels: Vec<u8>,
+    },
+    /// Sequences of one dimension.
+    Sequences {
+        /// Values per time step.
+        dim: usize,
+        /// All time steps of all sequences, `dim` values each.
+        values: Vec<f32>,
+        /// Where each sequence begins, in time steps, and the end: one more than there are sequences.
+        offsets: Vec<usize>,
+    },
+}
+
+impl Items {
+    /// No items yet, of that shape.
+    pub fn empty(shape: ItemShape) -> Self {
+        match shape {
+            ItemShape::Image(shape) => Self::Images { shape, pixels: Vec::new() },
+            ItemShape::Sequence { dim } => Self::Sequences { dim, values: Vec::new(), offsets: vec![0] },
+        }
+    }
+
+    /// What the items look like.
+    pub fn shape(&self) -> ItemShape {
+        match self {
+            Self::Images { shape, .. } => ItemShape::Image(*shape),
+            Self::Sequences { dim, .. } => ItemShape::Sequence { dim: *dim },
+        }
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Images { shape, pixels } => pixels.len().checked_div(shape.len()).unwrap_or(0),
+            Self::Sequences { offsets, .. } => offsets.len().saturating_sub(1),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The pixels of images; `None` for sequences.
+    pub fn pixels(&self) -> Option<&[u8]> {
+        match self {
+            Self::Images { pixels, .. } => Some(pixels),
+            Self::Sequences { .. } => None,
+        }
+    }
+
+    /// Takes all items out and keeps the memory.
+    pub fn clear(&mut self) {
+        match self {
+            Self::Images { pixels, .. } => pixels.clear(),
+            Self::Sequences { values, offsets, .. } => {
+                values.clear();
+                offsets.truncate(1);
+            }
+        }
+    }
+
+    /// Puts the items of `other` behind these. Items of another shape do not belong here and are left out.
+    pub fn append(&mut self, other: &Self) {
+        match (self, other) {
+            (Self::Images { shape, pixels }, Self::Images { shape: like, pixels: more }) if shape == like => {
+                pixels.extend_from_slice(more);
+            }
+            (
+                Self::Sequences { dim, values, offsets },
+                Self::Sequences { dim: like, values: more, offsets: places },
+            ) if dim == like => {
+                let end = offsets.last().copied().unwrap_or(0);
+                values.extend_from_slice(more);
+                offsets.extend(places.iter().skip(1).map(|place| end + place));
+            }
+            _ => debug_assert!(false, "items of two shapes"),
+        }
+    }
+}
+
+/// Some items of a set and where they are in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Batch {
+    /// The items' places in the set.
+    pub indices: Vec<usize>,
+    /// The items, in the order of `indices`.
+    pub items: Items,
+}
+
+impl Batch {
+    /// No items yet, of that shape.
+    pub fn empty(shape: ItemShape) -> Self {
+        Self { indices: Vec::new(), items: Items::empty(shape) }
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.indices.is_empty()
+    }
+
+    /// Takes all items out and keeps the memory.
+    pub fn clear(&mut self) {
+        self.indices.clear();
+        self.items.clear();
+    }
+
+    /// Puts the items of `other` behind these.
+    pub fn append(&mut self, other: &Self) {
+        self.indices.extend_from_slice(&other.indices);
+        self.items.append(&other.items);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_counted_by_their_shape() {
+        let shape = ImageShape { height: 1, width: 2, channels: 1 };
+        let mut batch = Batch { indices: vec![7], items: Items::Images { shape, pixels: vec![1, 2] } };
+        let other = Batch { indices: vec![3, 4], items: Items::Images { shape, pixels: vec![3, 4, 5, 6] } };
+        batch.append(&other);
+        assert_eq!((batch.len(), batch.items.len()), (3, 3));
+        assert_eq!(batch.items.pixels(), Some(&[1, 2, 3, 4, 5, 6][..]));
+        batch.clear();
+        assert!(batch.is_empty() && batch.items.is_empty());
+        assert_eq!(batch.items.shape(), ItemShape::Image(shape));
+    }
+
+    #[test]
+    fn sequences_keep_their_ends() {
+        let mut items = Items::empty(ItemShape::Sequence { dim: 2 });
+        assert!(items.is_empty());
+        let more = Items::Sequences { dim: 2, values: vec![0.0; 6], offsets: vec![0, 1, 3] };
+        items.append(&more);
+        items.append(&more);
+        assert_eq!(items.len(), 4);
+        let Items::Sequences { values, offsets, .. } = &items else { panic!("sequences") };
+        assert_eq!((values.len(), offsets.as_slice()), (12, &[0, 1, 3, 4, 6][..]));
+        items.clear();
+        assert!(items.is_empty() && items.pixels().is_none());
+    }
+}

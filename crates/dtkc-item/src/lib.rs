@@ -1,0 +1,20 @@
+//! What one item is: an image or a sequence. Every other crate speaks these words.
+//!
+//! | word | meaning |
+//! |---|---|
+//! | [`ItemKind`] | images or sequences |
+//! | [`ImageShape`] | height, width and channels of an image, or of what a layer makes of one |
+//! | [`ItemShape`] | what every item of a set looks like: an image of one shape, or a sequence of one dimension |
+//! | [`ImageSpec`] | the images that a network takes, and how any other image becomes one of them |
+//! | [`Items`], [`Batch`] | some items, and where they are in their set |
+//! | [`ItemError`] | why one item cannot be used, while its neighbours can |
+
+mod batch;
+mod error;
+mod image;
+mod shape;
+
+pub use batch::{Batch, Items};
+pub use error::ItemError;
+pub use image::{Color, ImageSpec, Resize};
+pub use shape::{ImageShape, ItemKind, ItemShape};

@@ -1,0 +1,153 @@
+//! What items look like.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Color;
+
+/// Images or sequences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ItemKind {
+    /// Images of one size.
+    Images,
+    /// Sequences of one dimension and any length.
+    Sequences,
+}
+
+impl ItemKind {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Images => "images",
+            Self::Sequences => "sequences",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Images, Self::Sequences].into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl fmt::Display for ItemKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Rows, columns and channels of an image, or of what a layer makes of one. Values lie row by row, channels fastest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ImageShape {
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+    /// Values per pixel: 1 (gray) or 3 (RGB) for an image.
+    pub channels: usize,
+}
+
+/// The longest side that an image of a set may have: beyond it a file is not worth trusting.
+const MAX_SIDE: usize = 65_535;
+
+impl ImageShape {
+    /// Number of values; as many bytes where a value is a byte.
+    pub const fn len(&self) -> usize {
+        self.height * self.width * self.channels
+    }
+
+    /// Whether there is nothing in it.
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Gray or RGB; `None` for a number of channels that is neither.
+    pub const fn color(&self) -> Option<Color> {
+        Color::from_channels(self.channels)
+    }
+
+    /// Says what is wrong with a shape that no image can have.
+    pub fn check(&self) -> Result<(), String> {
+        if self.color().is_none() {
+            return Err(format!("images of {} channels are not supported; use 1 (gray) or 3 (RGB)", self.channels));
+        }
+        if [self.height, self.width].iter().any(|side| !(1..=MAX_SIDE).contains(side)) {
+            return Err(format!("images of {self} are not supported; a side has 1 to {MAX_SIDE} pixels"));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for ImageShape {
+    /// Height x width x channels, as in a dataset file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}x{}", self.height, self.width, self.channels)
+    }
+}
+
+/// What every item of a set looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum ItemShape {
+    /// An image of this shape.
+    Image(ImageShape),
+    /// A sequence of any length.
+    Sequence {
+        /// Values per time step.
+        dim: usize,
+    },
+}
+
+impl ItemShape {
+    /// Images or sequences.
+    pub const fn kind(&self) -> ItemKind {
+        match self {
+            Self::Image(_) => ItemKind::Images,
+            Self::Sequence { .. } => ItemKind::Sequences,
+        }
+    }
+
+    /// The shape of the images; `None` for sequences.
+    pub const fn image(&self) -> Option<ImageShape> {
+        match self {
+            Self::Image(shape) => Some(*shape),
+            Self::Sequence { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for ItemShape {
+    /// As part of a sentence: "images of 28x28x1", "sequences of 3 values a step".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Image(shape) => write!(f, "images of {shape}"),
+            Self::Sequence { dim } => write!(f, "sequences of {dim} values a step"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_count_and_print() {
+        let shape = ImageShape { height: 4, width: 5, channels: 3 };
+        assert_eq!((shape.len(), shape.to_string().as_str(), shape.color()), (60, "4x5x3", Some(Color::Rgb)));
+        assert_eq!(ItemShape::Image(shape).to_string(), "images of 4x5x3");
+        assert!(shape.check().is_ok() && !shape.is_empty());
+        assert!(ImageShape { channels: 2, ..shape }.check().is_err_and(|e| e.contains("2 channels")));
+        assert!(ImageShape { height: 0, ..shape }.check().is_err_and(|e| e.contains("0x5x3")));
+        assert!(ImageShape { width: 70_000, ..shape }.check().is_err());
+    }
+
+    #[test]
+    fn kinds_have_names() {
+        for kind in [ItemKind::Images, ItemKind::Sequences] {
+            assert_eq!(ItemKind::from_name(kind.name()), Some(kind));
+        }
+        assert_eq!(ItemKind::from_name("sounds"), None);
+        assert_eq!(ItemShape::Sequence { dim: 3 }.kind(), ItemKind::Sequences);
+    }
+}
