@@ -50,27 +50,6 @@ pub enum ConfigError {
         /// What is allowed, in words.
         range: &'static str,
     },
-    /// A setting nobody knows.
-    #[error("there is no setting `{name}`; {hint}")]
-    Unknown {
-        /// The setting's full name.
-        name: String,
-        /// The names that exist there.
-        hint: String,
-    },
-    /// A value of the wrong kind.
-    #[error("the settings cannot be used: {0}")]
-    Value(String),
-    /// A preset or method nobody knows.
-    #[error("`{given}` is no {what}; there are {known}")]
-    Name {
-        /// "preset", "method", ...
-        what: &'static str,
-        /// The text given.
-        given: String,
-        /// The names that exist.
-        known: String,
-    },
     /// Settings that contradict each other.
     #[error("{0}")]
     Conflict(String),

@@ -1,4 +1,4 @@
-//! The method in burn: backbone, clustering module, kernels, losses, presets.
+//! What clustering networks are built from, in burn: layers, kernels, losses, random views.
 //!
 //! *Deep Image Clustering with Tensor Kernels and Unsupervised Companion Objectives* (Trosten, Kampffmeyer,
 //! Jenssen; arXiv 2001.07026): a convolutional network and a softmax are trained end to end from random weights so
@@ -11,8 +11,6 @@
 //! | kernels and their bandwidth | [`kernel`] |
 //! | loss terms, companion objectives | [`loss`] |
 //! | random views of images | [`augment`] |
-//! | new output layers from fine clusters | [`regroup`] |
-//! | presets and how a file or a flag changes them | [`Settings`], [`Preset`] |
 //!
 //! Images are channels-last (`[n, height, width, channels]`) from the dataset to the flattened features.
 
@@ -24,15 +22,10 @@ pub mod loss;
 mod model;
 mod pixels;
 mod random;
-pub mod regroup;
-mod schedule;
-mod settings;
 
 pub use augment::{AugmentConfig, Augmenter, Fill};
 pub use config::{BlockConfig, ModelConfig, NetworkConfig, Padding, ValidModel};
 pub use error::{ConfigError, StateError};
 pub use loss::{Companions, LossConfig, LossTerms, LossValues, Moment, Objective, Views};
-pub use model::{BatchStatistics, Model, NamedArray, Output, StatisticsPass};
+pub use model::{BatchStatistics, Model, NamedArray, Output, OutputLayer, StatisticsPass, Values};
 pub use pixels::{scale_images, scale_pixels};
-pub use schedule::{OptimConfig, Schedule};
-pub use settings::{Method, Preset, Settings, TrainPlan};

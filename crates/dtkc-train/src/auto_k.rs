@@ -9,31 +9,27 @@
 //! The score is the mean of the two. It is a rough guide for data about which nothing is known: short runs find the
 //! coarse groups first, so look at the whole ranking, and at neighbours of the best k.
 
-use dtkc_dataset::Batches;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use burn::module::Module as _;
-use dtkc_cli::{Progress, interrupt};
-use dtkc_core::Model;
 use dtkc_core::augment::BatchKey;
+use dtkc_methods::Learner;
+use dtkc_methods::learner::{Passes as _, StepClock, StepPlace};
+use dtkc_methods::places::{self, Pass, Purpose};
+use dtkc_observe::Observer;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use crate::config::RunConfig;
+use crate::data::RunData;
 use crate::error::TrainError;
 use crate::monitor::argmax;
-use crate::recipe::{Parts, Recipe, StepPlace};
 use crate::run_dir::RunDir;
-use crate::seeds::{self, Purpose};
-use crate::{eval, trainer};
 
 /// Images on which assignments are compared.
 const COMPARED: usize = 4000;
 /// Images of which the silhouette is taken; its cost is quadratic.
 const SILHOUETTE: usize = 2000;
-/// Epoch number of the loader for the compared images.
-const COMPARED_EPOCH: u64 = (1 << 62) + 4;
 
 /// What was found for one number of clusters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,21 +47,21 @@ pub struct Trial {
 }
 
 /// Tries every number of the range that was not tried before and returns the ranking, best first.
-pub fn rank(run: &RunDir, config: &RunConfig, quiet: bool) -> Result<Vec<Trial>, TrainError> {
+pub fn rank(run: &RunDir, config: &RunConfig, observer: &dyn Observer) -> Result<Vec<Trial>, TrainError> {
     let mut trials = read(run)?;
     let range = config.run.k_range;
     let wanted: Vec<usize> =
         (range.first..=range.last).filter(|k| trials.iter().all(|trial| trial.clusters != *k)).collect();
     let total = (wanted.len() * 2 * config.run.trial_steps) as u64;
-    let progress = Progress::new_unless(quiet, "try clusters", "steps", Some(total));
-    let mut search = Search { run, config, batches: trainer::open_batches(config)?, progress };
+    observer.begin("try clusters", "steps", Some(total));
+    let mut search = Search { run, config, data: RunData::open(config, observer)?, observer };
     for k in wanted {
-        search.progress.note(format!("k = {k}"));
+        observer.note(format_args!("k = {k}"));
         let trial = search.try_one(k)?;
         append(run, &trial)?;
         trials.push(trial);
     }
-    search.progress.finish();
+    observer.end();
     trials.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.clusters.cmp(&b.clusters)));
     Ok(trials)
 }
@@ -73,60 +69,74 @@ pub fn rank(run: &RunDir, config: &RunConfig, quiet: bool) -> Result<Vec<Trial>,
 struct Search<'a> {
     run: &'a RunDir,
     config: &'a RunConfig,
-    batches: Batches,
-    progress: Progress,
+    data: RunData<'a>,
+    observer: &'a dyn Observer,
+}
+
+/// One stage of a short run.
+struct Stretch {
+    stage: usize,
+    steps: usize,
+    epochs: usize,
+    attempt: usize,
+    views: u64,
 }
 
 impl Search<'_> {
     fn try_one(&mut self, clusters: usize) -> Result<Trial, TrainError> {
         let options = &self.config.run;
-        let mut settings = self.config.settings.clone();
-        // The schedule of the learning rate should come to its end within the trial.
-        settings.plan.epochs = options.trial_steps.div_ceil(self.batches.batches_per_epoch()).max(1);
-        let recipe = Recipe::new(&settings, self.config.model_of(clusters)?, options.device.open()?)?;
         let mut found = Vec::new();
         for attempt in 0..2 {
-            let mut model = self.short_run(&recipe, [clusters as u64, attempt])?;
-            if options.refresh_statistics {
-                eval::refresh_statistics(&recipe, &mut model, &mut self.batches)?;
-            }
-            found.push(look(&recipe, &model, &mut self.batches)?);
+            let mut learner = self.short_run(clusters, attempt)?;
+            learner.settle(&mut self.data)?;
+            found.push(look(learner.as_ref(), &mut self.data)?);
         }
         let stability = dtkc_metrics::ari(&found[0].clusters, &found[1].clusters)?;
-        let seed = seeds::derive(options.seed, Purpose::Sample, &[clusters as u64]);
+        let seed = places::derive(options.seed, Purpose::Sample, &[clusters as u64]);
         let silhouette = found.iter().map(|seen| silhouette(seen, seed)).sum::<f64>() / 2.0;
         let used_clusters = found.iter().map(Seen::used).min().unwrap_or(0);
         Ok(Trial { clusters, score: (stability + silhouette) / 2.0, stability, silhouette, used_clusters })
     }
 
-    /// Trains new weights for `trial_steps` steps.
-    fn short_run(&mut self, recipe: &Recipe, place: [u64; 2]) -> Result<Model, TrainError> {
-        let (seed, steps) = (self.config.run.seed, self.config.run.trial_steps);
-        let mut model = recipe.init(seeds::derive(seed, Purpose::Weights, &place));
-        let mut adam = recipe.adam();
-        let views = seeds::derive(seed, Purpose::Augmentation, &place);
-        let per_epoch = self.batches.batches_per_epoch();
+    /// Trains a new learner for `trial_steps` steps of its last stage, after all stages before it.
+    fn short_run(&mut self, clusters: usize, attempt: usize) -> Result<Box<dyn Learner>, TrainError> {
+        let place = [clusters as u64, attempt as u64];
+        let seed = self.config.run.seed;
+        let mut task = self.config.task(clusters)?;
+        // The schedule of the learning rate should come to its end within the trial.
+        let steps = self.config.run.trial_steps;
+        task.plan.epochs = steps.div_ceil(self.data.steps()).max(1);
+        let mut learner = self.config.settings.learner(&task, places::derive(seed, Purpose::Weights, &place))?;
+        let views = places::derive(seed, Purpose::Augmentation, &place);
+        let stages = learner.stages();
+        for (stage, described) in stages.iter().enumerate() {
+            learner.enter(stage, &mut self.data)?;
+            let is_last = stage + 1 == stages.len();
+            let steps = if is_last { steps } else { described.epochs * self.data.steps() };
+            self.train(learner.as_mut(), Stretch { stage, steps, epochs: described.epochs, attempt, views })?;
+        }
+        Ok(learner)
+    }
+
+    fn train(&mut self, learner: &mut dyn Learner, stretch: Stretch) -> Result<(), TrainError> {
+        let Stretch { stage, steps, epochs, attempt, views } = stretch;
+        let per_epoch = self.data.steps();
         let mut step = 0;
-        for epoch in 0u64.. {
-            // Orders that no restart uses, different for the two attempts.
-            let order = (1 << 61) | (place[1] << 40) | epoch;
-            for (i, batch) in self.batches.epoch(order).enumerate() {
-                if step == steps {
-                    return Ok(model);
-                }
-                let key = BatchKey { seed: views, epoch, batch: i as u64 };
-                let at = StepPlace { key, epoch: step as f64 / per_epoch as f64 };
-                recipe.step(&mut model, &mut adam, &batch?.images, at, &mut Parts::default());
+        for epoch in 0..steps.div_ceil(per_epoch) {
+            for batch in self.data.from(Pass::Trial { attempt, epoch }, 0).take(steps - step) {
+                let key = BatchKey { seed: views, epoch: epoch as u64, batch: (step % per_epoch) as u64 };
+                let at = StepPlace { stage, epoch: step as f64 / per_epoch as f64, epochs, views: key };
+                learner.step(&batch?, &at, &mut StepClock::start());
                 step += 1;
-                self.progress.inc(1);
-                if interrupt::requested() {
+                self.observer.advance(1);
+                if self.observer.stop() {
                     let root = self.run.root().display();
                     let text = format!("the numbers tried so far are saved; go on with `dtkc-train resume {root}`");
                     return Err(TrainError::Interrupted(text));
                 }
             }
         }
-        Ok(model)
+        Ok(())
     }
 }
 
@@ -142,20 +152,19 @@ impl Seen {
     }
 }
 
-fn look(recipe: &Recipe, model: &Model, batches: &mut Batches) -> Result<Seen, TrainError> {
-    let valid = model.valid();
-    let (k, hidden) = (recipe.clusters(), recipe.model().config().network.hidden);
-    let (mut clusters, mut values) = (Vec::new(), Vec::new());
-    for batch in batches.epoch(COMPARED_EPOCH) {
-        let output = valid.forward_eval(recipe.clean(&batch?.images));
-        let membership: Vec<f32> = output.membership.into_data().iter::<f32>().collect();
-        clusters.extend(membership.chunks_exact(k).map(|row| argmax(row) as i64));
-        values.extend(output.embedding.into_data().iter::<f32>());
+fn look(learner: &dyn Learner, data: &mut RunData<'_>) -> Result<Seen, TrainError> {
+    let k = learner.clusters();
+    let (mut clusters, mut values, mut width) = (Vec::new(), Vec::new(), 0);
+    for batch in data.batches(Pass::Sample) {
+        let answers = learner.answers(&batch?.items);
+        clusters.extend(answers.membership.chunks_exact(k).map(|row| argmax(row) as i64));
+        values.extend(answers.embedding);
+        width = answers.width;
         if clusters.len() >= COMPARED {
             break;
         }
     }
-    let embedding = Array2::from_shape_vec((clusters.len(), hidden), values);
+    let embedding = Array2::from_shape_vec((clusters.len(), width), values);
     let embedding = embedding.map_err(|e| TrainError::Mismatch(e.to_string()))?;
     Ok(Seen { clusters, embedding })
 }
@@ -196,7 +205,7 @@ fn append(run: &RunDir, trial: &Trial) -> Result<(), TrainError> {
     trials.push(trial.clone());
     let mut text = Vec::new();
     for trial in &trials {
-        writeln!(text, "{}", serde_json::to_string(trial).unwrap_or_default())?;
+        writeln!(text, "{}", serde_json::to_string(trial).map_err(std::io::Error::from)?)?;
     }
     Ok(dtkc_files::write(&run.trials(), &text)?)
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use dtkc_methods::{LearnError, SettingError};
 use thiserror::Error;
 
 /// An error of training, of a run directory or of an export.
@@ -17,7 +18,10 @@ pub enum TrainError {
     Data(#[from] dtkc_dataset::DataError),
     /// The settings cannot work.
     #[error(transparent)]
-    Config(#[from] dtkc_core::ConfigError),
+    Config(#[from] SettingError),
+    /// The learner cannot go on.
+    #[error(transparent)]
+    Learn(LearnError),
     /// A metric was asked for data that has none.
     #[error(transparent)]
     Metric(#[from] dtkc_metrics::MetricError),
@@ -146,4 +150,27 @@ pub enum TrainError {
     /// The user stopped the work.
     #[error("{0}")]
     Interrupted(String),
+    /// The same, noticed where nobody knows yet what is saved.
+    #[error("the work was stopped")]
+    Stopped,
+}
+
+impl From<LearnError> for TrainError {
+    fn from(error: LearnError) -> Self {
+        match error {
+            LearnError::Stopped => Self::Stopped,
+            LearnError::Setting(error) => Self::Config(error),
+            LearnError::Items(error) => match error.downcast::<dtkc_dataset::DataError>() {
+                Ok(error) => Self::Data(*error),
+                Err(error) => Self::Learn(LearnError::Items(error)),
+            },
+            error => Self::Learn(error),
+        }
+    }
+}
+
+impl From<dtkc_core::ConfigError> for TrainError {
+    fn from(error: dtkc_core::ConfigError) -> Self {
+        Self::Config(error.into())
+    }
 }

@@ -9,7 +9,7 @@ use dtkc_metrics::Confusion;
 use serde::Serialize;
 
 use crate::error::TrainError;
-use crate::eval;
+use crate::assign;
 use crate::saved::Saved;
 
 /// Images that are read at a time.
@@ -56,26 +56,21 @@ pub struct Evaluation {
 /// Runs a saved network over the dataset at `path`.
 pub fn evaluate(saved: &Saved, path: &Path) -> Result<Evaluation, TrainError> {
     let dataset = Dataset::open(path)?;
-    let (size, found) = (saved.config.data.size(), dataset.image_shape());
-    let fits = found.is_some_and(|s| (s.height, s.width, s.channels) == (size.height, size.width, size.channels));
-    if !fits {
-        let found = found.map_or_else(|| dataset.kind().to_string(), |shape| format!("images of {shape}"));
+    let (wanted, found) = (saved.config.data.input, dataset.shape());
+    if found != wanted {
         return Err(TrainError::Mismatch(format!(
-            "{} holds {found}, but this run was trained on {}x{}x{}; import the images again with that size",
+            "{} holds {found}, but this run was trained on {wanted}; import them again with that size",
             path.display(),
-            size.height,
-            size.width,
-            size.channels
         )));
     }
-    let mut assigned = eval::assign(&saved.recipe, &saved.model, dataset.len(), in_order(&dataset), false)?;
+    let mut assigned = assign::assign(saved.learner.as_ref(), dataset.len(), in_order(&dataset))?;
     saved.renumber(&mut assigned.clusters);
     let k = saved.order.len();
     let shares = dtkc_metrics::shares(&assigned.clusters, k);
     let share =
         |(cluster, &share): (usize, &f64)| Share { cluster, images: assigned.sizes[saved.order[cluster]], share };
     let labels = dataset.labels()?;
-    let scores = eval::scores(labels.as_deref(), &assigned.clusters)?;
+    let scores = assign::scores(labels.as_deref(), &assigned.clusters)?;
     let confusion = match &labels {
         Some(labels) => Some(named(dtkc_metrics::confusion(labels, &assigned.clusters)?, dataset.label_names()?)),
         None => None,
@@ -100,12 +95,12 @@ fn named(confusion: Confusion, names: Option<Vec<String>>) -> Confusion {
     }
 }
 
-/// The images in the order of the file.
+/// The items in the order of the file.
 fn in_order(dataset: &Dataset) -> impl Iterator<Item = Result<Batch, DataError>> + '_ {
     let len = dataset.len();
     (0..len).step_by(READ).map(move |start| {
         let range = start..(start + READ).min(len);
-        Ok(Batch { indices: range.clone().collect(), images: dataset.read_range(range)? })
+        Ok(Batch { indices: range.clone().collect(), items: dataset.items(range)? })
     })
 }
 

@@ -1,10 +1,10 @@
 //! The model file: written, run with ONNX Runtime, compared, and only then given its name.
 
 use dtkc_dataset::Dataset;
+use dtkc_item::{Batch, ItemShape, Items};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use burn::module::Module as _;
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
 use dtkc_onnx::{Cluster, InputSpec, Metadata, Parity, Provenance};
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub struct Exported {
 /// Writes the model file of a finished restart, after ONNX Runtime has given the same answers as burn.
 pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainError> {
     let runtime = Runtime::find(options.onnxruntime.as_deref())?;
-    let mut network = saved.model.to_network();
+    let mut network = saved.learner.freeze();
     network.reorder_clusters(&saved.order)?;
     let mut metadata = describe(saved, options.resize)?;
     let data = options.data.as_deref().unwrap_or(&saved.config.data.path);
@@ -85,9 +85,9 @@ fn describe(saved: &Saved, resize: dtkc_item::Resize) -> Result<Metadata, TrainE
         },
         clusters: saved.order.iter().map(|&old| Cluster { name: None, size: saved.sizes[old] }).collect(),
         provenance: Provenance {
-            method: config.settings.method.to_string(),
-            preset: config.settings.preset.to_string(),
-            config_hash: config.hash(),
+            method: config.method.to_string(),
+            preset: config.preset.clone(),
+            config_hash: config.hash()?,
             seed: config.run.seed,
             dataset: config.data.name.clone(),
             dataset_fingerprint: config.data.fingerprint.clone(),
@@ -98,34 +98,31 @@ fn describe(saved: &Saved, resize: dtkc_item::Resize) -> Result<Metadata, TrainE
     })
 }
 
-/// Images spread evenly over the dataset.
-fn sample(path: &Path, saved: &Saved) -> Result<Sample, TrainError> {
+/// Items spread evenly over the dataset.
+fn sample(path: &Path, saved: &Saved) -> Result<Batch, TrainError> {
     let dataset = Dataset::open(path)?;
-    let bytes = dataset.image_shape().map(|shape| shape.bytes());
-    if bytes != Some(saved.config.data.size().len()) {
+    let ItemShape::Image(shape) = dataset.shape() else {
+        return Err(TrainError::Mismatch(format!("{} holds {}, which cannot be exported yet", path.display(), dataset.shape())));
+    };
+    if dataset.shape() != saved.config.data.input {
         let text = format!("{} does not hold images of the size that the run was trained on", path.display());
         return Err(TrainError::Mismatch(text));
     }
     let count = dataset.len().min(COMPARED);
-    let places: Vec<usize> = (0..count).map(|i| i * dataset.len() / count).collect();
-    Ok(Sample { pixels: dataset.read(&places)?, places })
+    let indices: Vec<usize> = (0..count).map(|i| i * dataset.len() / count).collect();
+    Ok(Batch { items: Items::Images { shape, pixels: dataset.read(&indices)? }, indices })
 }
 
-struct Sample {
-    places: Vec<usize>,
-    pixels: Vec<u8>,
-}
-
-fn compare(saved: &Saved, runtime: &Runtime, model: Vec<u8>, images: &Sample) -> Result<Parity, TrainError> {
-    let count = images.places.len();
+fn compare(saved: &Saved, runtime: &Runtime, model: Vec<u8>, images: &Batch) -> Result<Parity, TrainError> {
+    let count = images.len();
     let file = ModelFile::from_bytes("the exported model", model)?;
-    let found = Session::new(runtime, &file, &SessionOptions::default())?.run(&images.pixels, count)?;
-    let output = saved.model.valid().forward_eval(saved.recipe.clean(&images.pixels));
-    let expected: Vec<f32> = output.membership.into_data().iter::<f32>().collect();
+    let pixels = images.items.pixels().unwrap_or_default();
+    let found = Session::new(runtime, &file, &SessionOptions::default())?.run(pixels, count)?;
+    let expected = saved.learner.answers(&images.items).membership;
     let mut parity = Parity { images: count, max_difference: 0.0, differing_clusters: 0 };
     for (i, (row, found_row)) in expected.chunks_exact(saved.order.len()).zip(found.probabilities.rows()).enumerate() {
         let row: Vec<f64> = saved.order.iter().map(|&old| f64::from(row[old])).collect();
-        let image = images.places[i];
+        let image = images.indices[i];
         for (cluster, (&a, &b)) in row.iter().zip(found_row).enumerate() {
             let difference = (a - f64::from(b)).abs();
             if difference.is_nan() || difference > TOLERANCE {

@@ -4,32 +4,30 @@
 //! |---|---|
 //! | settings from preset, file and flags | [`config`] |
 //! | the files of a run and their lock | [`run_dir`], [`log`], [`checkpoint`], [`summary`] |
-//! | one step; one restart; all restarts | [`recipe`], [`restart`], [`trainer`] |
+//! | the items of a run; one restart; all restarts | [`data`], [`restart`], [`trainer`] |
 //! | pruning, choice of k | [`prune`], [`auto_k`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
 //! | what a finished run is used for | [`saved`], [`mod@evaluate`], [`mod@export`] |
 //! | how fast it is | [`mod@bench`] |
 
+pub mod assign;
 pub mod auto_k;
 pub mod bench;
 pub mod checkpoint;
 pub mod config;
 pub mod console;
+pub mod data;
 pub mod device;
 pub mod error;
-pub mod eval;
 pub mod evaluate;
 pub mod export;
 pub mod log;
 pub mod monitor;
-pub mod optimizer;
 pub mod pipeline;
 pub mod prune;
-pub mod recipe;
 pub mod restart;
 pub mod run_dir;
 pub mod saved;
-pub mod seeds;
 pub mod summary;
 pub mod trainer;
 

@@ -15,7 +15,10 @@ use crate::error::TrainError;
 pub struct EpochRecord {
     /// Restart, counted from 0.
     pub restart: usize,
-    /// Epoch, counted from 1.
+    /// The stage, where it is another than clustering.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
+    /// Epoch of the stage, counted from 1.
     pub epoch: usize,
     /// Mean of the loss over the images of the epoch.
     pub loss: f64,
@@ -73,7 +76,7 @@ impl Log {
 
     /// Adds a line and flushes it to the disk, so that a checkpoint never knows more than the log.
     pub fn append(&mut self, record: &EpochRecord) -> Result<(), TrainError> {
-        let mut line = serde_json::to_string(record).unwrap_or_default();
+        let mut line = serde_json::to_string(record).map_err(std::io::Error::from)?;
         line.push('\n');
         self.file.write_all(line.as_bytes())?;
         self.lines += 1;
@@ -127,6 +130,7 @@ mod tests {
     fn record(epoch: usize) -> EpochRecord {
         EpochRecord {
             restart: 1,
+            stage: None,
             epoch,
             loss: 0.1 + 0.2,
             terms: BTreeMap::from([("separation".to_owned(), 0.25)]),

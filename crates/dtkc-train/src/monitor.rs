@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dtkc_core::LossValues;
-
-use crate::checkpoint::{Array, Values};
+use dtkc_core::{LossValues, NamedArray, Values};
 
 /// Sums over the steps of one epoch. Its whole content can be saved and restored, so that an epoch that was
 /// interrupted in its middle ends in the same figures.
@@ -117,22 +115,20 @@ impl Monitor {
     }
 
     /// The content as arrays of a checkpoint.
-    pub fn save(&self) -> Vec<Array> {
-        let array =
-            |name: &str, values: Values, len: usize| Array { name: format!("epoch.{name}"), shape: vec![len], values };
+    pub fn save(&self) -> Vec<NamedArray> {
+        let array = |name: &str, values: Values| NamedArray::list(format!("epoch.{name}"), values);
         let sums = vec![self.images as f64, self.loss, self.entropy, self.skipped as f64];
-        let mut arrays = vec![array("sums", Values::F64(sums), 4)];
+        let mut arrays = vec![array("sums", Values::F64(sums))];
         for (name, sum) in &self.terms {
-            arrays.push(array(&format!("term.{name}"), Values::F64(vec![*sum]), 1));
+            arrays.push(array(&format!("term.{name}"), Values::F64(vec![*sum])));
         }
         let flat: Vec<u32> = self.assignments.iter().flat_map(|&(index, cluster)| [index, cluster]).collect();
-        let len = flat.len();
-        arrays.push(array("assignments", Values::U32(flat), len));
+        arrays.push(array("assignments", Values::U32(flat)));
         arrays
     }
 
     /// The content of [`Monitor::save`] back; `None` when something is missing.
-    pub fn restore(clusters: usize, arrays: &[Array]) -> Option<Self> {
+    pub fn restore(clusters: usize, arrays: &[NamedArray]) -> Option<Self> {
         let mut monitor = Self::new(clusters);
         for array in arrays {
             let Some(name) = array.name.strip_prefix("epoch.") else { continue };

@@ -1,9 +1,10 @@
 //! A whole run: find the number of clusters if it is not given, train, summarise. `fit` and `resume` are the same
 //! from here on, because everything that is done already is on the disk.
 
-use dtkc_dataset::Dataset;
 use std::path::Path;
 
+use dtkc_dataset::Dataset;
+use dtkc_observe::Observer;
 
 use crate::auto_k;
 use crate::config::{Clusters, DataConfig, RunConfig};
@@ -11,24 +12,18 @@ use crate::error::TrainError;
 use crate::log;
 use crate::restart::Restart;
 use crate::run_dir::RunDir;
-use crate::summary::{self, RunFigures, Summary, Timing};
+use crate::summary::{self, RestartFigures, Summary, Timing};
 use crate::trainer::Trainer;
 
 /// Describes the dataset of a new run.
 pub fn describe_data(path: &Path) -> Result<DataConfig, TrainError> {
     let dataset = Dataset::open(path)?;
-    let Some(shape) = dataset.image_shape() else {
-        let text = format!("{} holds {}, but dtkc-train trains on images", path.display(), dataset.kind());
-        return Err(TrainError::Mismatch(text));
-    };
     Ok(DataConfig {
         path: std::path::absolute(path)?,
         name: dataset.name().to_owned(),
         fingerprint: dataset.fingerprint()?,
-        images: dataset.len(),
-        height: shape.height,
-        width: shape.width,
-        channels: shape.channels,
+        items: dataset.len(),
+        input: dataset.shape(),
     })
 }
 
@@ -47,40 +42,39 @@ pub fn check(config: &RunConfig) -> Result<(), TrainError> {
     let largest = match config.run.clusters {
         Clusters::Auto => config.run.k_range.last,
         Clusters::Fixed(clusters) => clusters,
-        Clusters::Unset => return config.model().map(drop),
+        Clusters::Unset => return config.clusters().map(drop),
     };
-    config.model_of(largest)?;
-    if config.data.images < largest {
-        let DataConfig { images, path, .. } = &config.data;
-        let text = format!("{} holds {images} images, too few for {largest} clusters", path.display());
+    config.settings.check_task(config.data.input, largest)?;
+    if config.data.items < largest {
+        let DataConfig { items, path, input, .. } = &config.data;
+        let kind = input.kind();
+        let text = format!("{} holds {items} {kind}, too few for {largest} clusters", path.display());
         return Err(TrainError::Mismatch(text));
     }
     Ok(())
 }
 
 /// Trains what is left of a run and writes its summary.
-pub fn complete(run: &RunDir, mut config: RunConfig, quiet: bool) -> Result<Summary, TrainError> {
+pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) -> Result<Summary, TrainError> {
     if config.run.clusters == Clusters::Auto {
-        let trials = auto_k::rank(run, &config, quiet)?;
-        if !quiet {
-            eprint!("{}", auto_k::table(&trials));
-        }
+        let trials = auto_k::rank(run, &config, observer)?;
+        observer.say(auto_k::table(&trials).trim_end());
         let best =
             trials.first().ok_or_else(|| TrainError::NothingTrained("no number of clusters was tried".into()))?;
         config.run.clusters = Clusters::Fixed(best.clusters);
         config.write(&run.config())?;
     }
-    let mut trainer = Trainer::open(run, config.clone(), quiet)?;
+    let mut trainer = Trainer::open(run, config.clone(), observer)?;
     let restarts = trainer.train()?;
-    let figures: Vec<RunFigures> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index))).collect();
+    let figures: Vec<_> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index))).collect();
     let summary = summarise(run, &config, figures, &restarts)?;
     summary.write(&run.summary())?;
     Ok(summary)
 }
 
-fn figures(restart: &Restart, seed: u64) -> Option<RunFigures> {
+fn figures(restart: &Restart, seed: u64) -> Option<RestartFigures> {
     let outcome = restart.outcome.as_ref()?;
-    Some(RunFigures {
+    Some(RestartFigures {
         restart: restart.index,
         seed,
         ended: restart.ended?,
@@ -99,10 +93,10 @@ fn figures(restart: &Restart, seed: u64) -> Option<RunFigures> {
 fn summarise(
     run: &RunDir,
     config: &RunConfig,
-    runs: Vec<RunFigures>,
+    figures: Vec<RestartFigures>,
     restarts: &[Restart],
 ) -> Result<Summary, TrainError> {
-    let Some(best_restart) = summary::best(&runs).map(|best| best.restart) else {
+    let Some(best_restart) = summary::best(&figures).map(|best| best.restart) else {
         let text = "no restart reached a finite loss; try a smaller --lr, another --seed or --preset plus";
         return Err(TrainError::NothingTrained(text.into()));
     };
@@ -113,23 +107,23 @@ fn summarise(
     let seconds: f64 = records.iter().map(|record| record.seconds).sum();
     Ok(Summary {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        method: config.settings.method.to_string(),
-        preset: config.settings.preset.to_string(),
+        method: config.method.to_string(),
+        preset: config.preset.clone(),
         dataset: config.data.name.clone(),
         dataset_fingerprint: config.data.fingerprint.clone(),
-        images: config.data.images,
+        items: config.data.items,
         clusters: cluster_sizes.len(),
         seed: config.run.seed,
-        config_hash: config.hash(),
+        config_hash: config.hash()?,
         best_restart,
         cluster_sizes,
-        acc: summary::spread(&runs, |run| run.acc),
-        nmi: summary::spread(&runs, |run| run.nmi),
-        runs,
+        acc: summary::spread(&figures, |restart| restart.acc),
+        nmi: summary::spread(&figures, |restart| restart.nmi),
+        restarts: figures,
         timing: Timing {
             seconds,
             loading_seconds: records.iter().map(|record| record.loading_seconds).sum(),
-            images_per_second: (records.len() * config.data.images) as f64 / seconds.max(1e-9),
+            items_per_second: (records.len() * config.data.items) as f64 / seconds.max(1e-9),
         },
     })
 }

@@ -9,7 +9,7 @@ pub struct PruneConfig {
     /// Epochs that every restart gets before the first comparison; 0 for an eighth of all epochs.
     pub first_epoch: usize,
     /// Share of the restarts that goes on after a comparison; the epochs between comparisons grow by its
-    /// inverse, so that every stage costs about the same.
+    /// inverse, so that every round costs about the same.
     pub keep: f64,
     /// Restarts that are always trained to the end.
     pub finalists: usize,
@@ -31,30 +31,30 @@ impl PruneConfig {
     }
 }
 
-/// A stage: all restarts that are left are trained until `epoch`, then only the best `keep` go on.
+/// A round: all restarts that are left are trained until `epoch`, then only the best `keep` go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stage {
-    /// Epochs that a restart has at the end of the stage.
+pub struct Round {
+    /// Epochs that a restart has at the end of the round.
     pub epoch: usize,
     /// Restarts that go on.
     pub keep: usize,
 }
 
-/// The stages for `runs` restarts of `epochs` epochs. The last stage always ends at `epochs` and keeps all
+/// The rounds for `restarts` restarts of `epochs` epochs. The last one always ends at `epochs` and keeps all
 /// that reach it; without pruning it is the only one.
-pub fn stages(config: Option<&PruneConfig>, runs: usize, epochs: usize) -> Vec<Stage> {
-    let Some(config) = config else { return vec![Stage { epoch: epochs, keep: runs }] };
-    let mut stages = Vec::new();
+pub fn rounds(config: Option<&PruneConfig>, restarts: usize, epochs: usize) -> Vec<Round> {
+    let Some(config) = config else { return vec![Round { epoch: epochs, keep: restarts }] };
+    let mut rounds = Vec::new();
     let first = if config.first_epoch == 0 { epochs.div_ceil(8) } else { config.first_epoch };
-    let (mut alive, mut epoch) = (runs, first as f64);
+    let (mut alive, mut epoch) = (restarts, first as f64);
     while alive > config.finalists && epoch.round() < epochs as f64 {
         let keep = ((alive as f64 * config.keep).ceil() as usize).min(alive - 1).max(config.finalists).max(1);
-        stages.push(Stage { epoch: epoch.round() as usize, keep });
+        rounds.push(Round { epoch: epoch.round() as usize, keep });
         alive = keep;
         epoch /= config.keep;
     }
-    stages.push(Stage { epoch: epochs, keep: alive });
-    stages
+    rounds.push(Round { epoch: epochs, keep: alive });
+    rounds
 }
 
 /// The `keep` restarts with the lowest loss, in their original order. A loss that is not finite is the worst;
@@ -68,12 +68,12 @@ pub fn survivors(losses: &[(usize, f64)], keep: usize) -> Vec<usize> {
     kept
 }
 
-/// Epochs that all stages cost together, if no restart stops early.
-pub fn total_epochs(stages: &[Stage], runs: usize) -> usize {
-    let (mut alive, mut before, mut total) = (runs, 0, 0);
-    for stage in stages {
-        total += alive * (stage.epoch - before);
-        (alive, before) = (stage.keep, stage.epoch);
+/// Epochs that all rounds cost together, if no restart stops early.
+pub fn total_epochs(rounds: &[Round], restarts: usize) -> usize {
+    let (mut alive, mut before, mut total) = (restarts, 0, 0);
+    for round in rounds {
+        total += alive * (round.epoch - before);
+        (alive, before) = (round.keep, round.epoch);
     }
     total
 }
@@ -89,30 +89,30 @@ mod tests {
 
     #[test]
     fn the_first_comparison_follows_the_number_of_epochs() {
-        let first = |epochs| stages(Some(&PruneConfig::default()), 5, epochs)[0].epoch;
+        let first = |epochs| rounds(Some(&PruneConfig::default()), 5, epochs)[0].epoch;
         assert_eq!([first(100), first(8), first(3)], [13, 1, 1]);
     }
 
     #[test]
     fn without_pruning_there_is_one_stage() {
-        assert_eq!(stages(None, 20, 100), [Stage { epoch: 100, keep: 20 }]);
-        assert_eq!(total_epochs(&stages(None, 20, 100), 20), 2000);
+        assert_eq!(rounds(None, 20, 100), [Round { epoch: 100, keep: 20 }]);
+        assert_eq!(total_epochs(&rounds(None, 20, 100), 20), 2000);
     }
 
     #[test]
     fn twenty_restarts_cost_a_fifth() {
-        let stages = stages(Some(&on()), 20, 100);
-        let pairs: Vec<_> = stages.iter().map(|s| (s.epoch, s.keep)).collect();
+        let rounds = rounds(Some(&on()), 20, 100);
+        let pairs: Vec<_> = rounds.iter().map(|s| (s.epoch, s.keep)).collect();
         assert_eq!(pairs, [(5, 10), (10, 5), (20, 3), (40, 2), (100, 2)]);
         // 20*5 + 10*5 + 5*10 + 3*20 + 2*60
-        assert_eq!(total_epochs(&stages, 20), 380);
+        assert_eq!(total_epochs(&rounds, 20), 380);
     }
 
     #[test]
     fn few_restarts_or_epochs_are_not_pruned() {
-        assert_eq!(stages(Some(&on()), 2, 100), [Stage { epoch: 100, keep: 2 }]);
-        assert_eq!(stages(Some(&on()), 1, 100), [Stage { epoch: 100, keep: 1 }]);
-        assert_eq!(stages(Some(&on()), 20, 5), [Stage { epoch: 5, keep: 20 }]);
+        assert_eq!(rounds(Some(&on()), 2, 100), [Round { epoch: 100, keep: 2 }]);
+        assert_eq!(rounds(Some(&on()), 1, 100), [Round { epoch: 100, keep: 1 }]);
+        assert_eq!(rounds(Some(&on()), 20, 5), [Round { epoch: 5, keep: 20 }]);
     }
 
     #[test]
@@ -133,14 +133,14 @@ mod tests {
     proptest! {
         #[test]
         fn stages_always_move_forward(
-            runs in 1usize..60, epochs in 1usize..300, first in 1usize..40, keep in 0.05f64..0.95, finalists in 1usize..5,
+            restarts in 1usize..60, epochs in 1usize..300, first in 1usize..40, keep in 0.05f64..0.95, finalists in 1usize..5,
         ) {
             let config = PruneConfig { first_epoch: first, keep, finalists };
-            let stages = stages(Some(&config), runs, epochs);
-            prop_assert_eq!(stages[stages.len() - 1].epoch, epochs);
-            prop_assert!(stages.windows(2).all(|w| w[0].epoch <= w[1].epoch && w[0].keep >= w[1].keep));
-            prop_assert!(stages.iter().all(|s| s.keep >= 1 && s.keep >= finalists.min(runs)));
-            prop_assert!(total_epochs(&stages, runs) <= runs * epochs);
+            let rounds = rounds(Some(&config), restarts, epochs);
+            prop_assert_eq!(rounds[rounds.len() - 1].epoch, epochs);
+            prop_assert!(rounds.windows(2).all(|w| w[0].epoch <= w[1].epoch && w[0].keep >= w[1].keep));
+            prop_assert!(rounds.iter().all(|s| s.keep >= 1 && s.keep >= finalists.min(restarts)));
+            prop_assert!(total_epochs(&rounds, restarts) <= restarts * epochs);
         }
     }
 }

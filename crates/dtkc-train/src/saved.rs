@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
-use dtkc_core::Model;
+use dtkc_methods::Learner;
 
+use crate::assign::order_by_size;
 use crate::config::RunConfig;
 use crate::device::DeviceName;
 use crate::error::TrainError;
-use crate::eval::order_by_size;
-use crate::recipe::Recipe;
 use crate::restart::{Identity, StoredNetwork};
 use crate::run_dir;
-use crate::summary::{RunFigures, Summary};
+use crate::summary::{RestartFigures, Summary};
 
 /// A finished restart of a run.
 pub struct Saved {
@@ -20,11 +19,9 @@ pub struct Saved {
     /// Its number.
     pub restart: usize,
     /// Its figures, where the whole run is finished.
-    pub figures: Option<RunFigures>,
-    /// The network on the CPU.
-    pub model: Model,
-    /// What goes with the network.
-    pub recipe: Recipe,
+    pub figures: Option<RestartFigures>,
+    /// The learner with the network that it ended with.
+    pub learner: Box<dyn Learner>,
     /// Cluster sizes on the training set, as the network numbers them.
     pub sizes: Vec<u64>,
     /// The network's number of the largest cluster, the second largest, ..
@@ -35,7 +32,7 @@ impl Saved {
     /// Reads the best restart of a run, or the one that is asked for.
     pub fn open(root: &Path, restart: Option<usize>, device: DeviceName) -> Result<Self, TrainError> {
         run_dir::require_run(root)?;
-        let config = RunConfig::read(&run_dir::config_path(root))?;
+        let mut config = RunConfig::read(&run_dir::config_path(root))?;
         let summary_path = run_dir::summary_path(root);
         let summary = if summary_path.exists() { Some(Summary::read(&summary_path)?) } else { None };
         let unfinished = || {
@@ -52,16 +49,16 @@ impl Saved {
             let text = format!("{} has no finished restart {restart} (they count from 0)", root.display());
             return Err(TrainError::NothingTrained(text));
         }
-        let identity = Identity { config_hash: config.hash(), data: config.data.fingerprint.clone(), restart };
+        let identity = Identity { config_hash: config.hash()?, data: config.data.fingerprint.clone(), restart };
         let stored = StoredNetwork::load(&path, &identity)?;
-        let recipe = Recipe::new(&config.settings, config.model()?, device.open()?)?;
-        let mut model = recipe.init(0);
-        model
-            .load_state(&stored.state)
+        config.run.device = device;
+        let mut learner = config.settings.learner(&config.task(config.clusters()?)?, 0)?;
+        learner
+            .set_weights(&stored.weights)
             .map_err(|error| TrainError::DamagedCheckpoint { path, reason: error.to_string() })?;
         let order = order_by_size(&stored.sizes);
-        let figures = summary.and_then(|s| s.runs.into_iter().find(|run| run.restart == restart));
-        Ok(Self { config, restart, figures, model, recipe, sizes: stored.sizes, order })
+        let figures = summary.and_then(|s| s.restarts.into_iter().find(|figures| figures.restart == restart));
+        Ok(Self { config, restart, figures, learner, sizes: stored.sizes, order })
     }
 
     /// Clusters as the network numbers them, renumbered by size.

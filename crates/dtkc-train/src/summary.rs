@@ -11,7 +11,7 @@ use crate::restart::Ended;
 
 /// The figures of one restart.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunFigures {
+pub struct RestartFigures {
     /// Restart, counted from 0.
     pub restart: usize,
     /// Seed of its initial weights.
@@ -35,7 +35,7 @@ pub struct RunFigures {
     /// Adjusted Rand index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ari: Option<f64>,
-    /// Clusters that have at least one image.
+    /// Clusters that have at least one item.
     pub used_clusters: usize,
     /// Steps skipped because they were not finite.
     pub skipped_steps: usize,
@@ -57,10 +57,10 @@ pub struct Spread {
 pub struct Timing {
     /// Sum over all epochs.
     pub seconds: f64,
-    /// Part of it that was spent waiting for images.
+    /// Part of it that was spent waiting for items.
     pub loading_seconds: f64,
-    /// Images trained on per second.
-    pub images_per_second: f64,
+    /// Items trained on per second.
+    pub items_per_second: f64,
 }
 
 /// Everything a run found.
@@ -76,8 +76,8 @@ pub struct Summary {
     pub dataset: String,
     /// Its fingerprint.
     pub dataset_fingerprint: String,
-    /// Number of images.
-    pub images: usize,
+    /// Number of items.
+    pub items: usize,
     /// Number of clusters.
     pub clusters: usize,
     /// Seed of the run.
@@ -86,7 +86,7 @@ pub struct Summary {
     pub config_hash: String,
     /// The restart with the lowest loss.
     pub best_restart: usize,
-    /// Images in each cluster of the best restart, largest first, as the exported model numbers them.
+    /// Items in each cluster of the best restart, largest first, as the exported model numbers them.
     pub cluster_sizes: Vec<u64>,
     /// Accuracy over all restarts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,22 +95,23 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nmi: Option<Spread>,
     /// Every restart, pruned ones too.
-    pub runs: Vec<RunFigures>,
+    pub restarts: Vec<RestartFigures>,
     /// Wall times.
     pub timing: Timing,
 }
 
 /// The restart with the lowest loss; of equal ones the first. `None` when no loss is finite.
-pub fn best(runs: &[RunFigures]) -> Option<&RunFigures> {
-    runs.iter()
-        .filter(|run| run.loss.is_finite())
+pub fn best(restarts: &[RestartFigures]) -> Option<&RestartFigures> {
+    restarts
+        .iter()
+        .filter(|restart| restart.loss.is_finite())
         .min_by(|a, b| a.loss.total_cmp(&b.loss).then(a.restart.cmp(&b.restart)))
 }
 
 /// Best / mean / sd of a metric over the restarts that have it.
-pub fn spread(runs: &[RunFigures], metric: impl Fn(&RunFigures) -> Option<f64>) -> Option<Spread> {
-    let best = metric(best(runs)?)?;
-    let values: Vec<f64> = runs.iter().filter_map(&metric).collect();
+pub fn spread(restarts: &[RestartFigures], metric: impl Fn(&RestartFigures) -> Option<f64>) -> Option<Spread> {
+    let best = metric(best(restarts)?)?;
+    let values: Vec<f64> = restarts.iter().filter_map(&metric).collect();
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let square: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
@@ -121,7 +122,7 @@ pub fn spread(runs: &[RunFigures], metric: impl Fn(&RunFigures) -> Option<f64>) 
 impl Summary {
     /// Writes the file, whole or not at all.
     pub fn write(&self, path: &Path) -> Result<(), TrainError> {
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        let mut text = serde_json::to_string_pretty(self).map_err(std::io::Error::from)?;
         text.push('\n');
         Ok(dtkc_files::write(path, text.as_bytes())?)
     }
@@ -136,24 +137,24 @@ impl Summary {
     pub fn table(&self) -> String {
         let mut out = String::new();
         let Self { method, preset, dataset, clusters, .. } = self;
-        let images = human::count(self.images as u64);
+        let items = human::count(self.items as u64);
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "{method} ({preset}) on {dataset}: {images} images, {clusters} clusters");
+        let _ = writeln!(out, "{method} ({preset}) on {dataset}: {items} items, {clusters} clusters");
         let _ = writeln!(out, "\nrestart  epochs  kept      loss    ACC    NMI    ARI  used  ended");
-        for run in &self.runs {
-            let mark = if run.restart == self.best_restart { '*' } else { ' ' };
+        for restart in &self.restarts {
+            let mark = if restart.restart == self.best_restart { '*' } else { ' ' };
             let _ = writeln!(
                 out,
                 "{mark}{:>6}  {:>6}  {:>4}  {:>8.4}  {}  {}  {}  {:>4}  {}",
-                run.restart,
-                run.epochs,
-                run.best_epoch,
-                run.loss,
-                share(run.acc),
-                share(run.nmi),
-                share(run.ari),
-                run.used_clusters,
-                run.ended
+                restart.restart,
+                restart.epochs,
+                restart.best_epoch,
+                restart.loss,
+                share(restart.acc),
+                share(restart.nmi),
+                share(restart.ari),
+                restart.used_clusters,
+                restart.ended
             );
         }
         let _ = writeln!(out, "(* lowest loss; chosen without labels)");
@@ -163,10 +164,11 @@ impl Summary {
                 let _ =
                     writeln!(out, "{name}   {}  {}  {}", share(Some(s.best)), share(Some(s.mean)), share(Some(s.sd)));
             }
-            let pruned = self.runs.iter().filter(|run| run.ended == Ended::Pruned).count();
+            let pruned = self.restarts.iter().filter(|restart| restart.ended == Ended::Pruned).count();
             if pruned > 0 {
-                let all = self.runs.len();
-                let _ = writeln!(out, "(Mean and Sd over all {all} restarts; {pruned} of them were pruned early)");
+                let all = self.restarts.len();
+                let were = if pruned == 1 { "was" } else { "were" };
+                let _ = writeln!(out, "(Mean and Sd over all {all} restarts; {pruned} of them {were} pruned early)");
             }
         }
         out
@@ -189,8 +191,8 @@ fn share(value: Option<f64>) -> String {
 mod tests {
     use super::*;
 
-    fn run(restart: usize, loss: f64, acc: Option<f64>) -> RunFigures {
-        RunFigures {
+    fn run(restart: usize, loss: f64, acc: Option<f64>) -> RestartFigures {
+        RestartFigures {
             restart,
             seed: restart as u64,
             ended: Ended::Epochs,
@@ -208,10 +210,10 @@ mod tests {
 
     #[test]
     fn the_lowest_loss_is_the_best_whatever_its_accuracy() {
-        let runs =
+        let restarts =
             [run(0, 0.3, Some(0.9)), run(1, 0.1, Some(0.6)), run(2, f64::NAN, Some(0.99)), run(3, 0.1, Some(0.7))];
-        assert_eq!(best(&runs).unwrap().restart, 1);
-        let acc = spread(&runs, |r| r.acc).unwrap();
+        assert_eq!(best(&restarts).unwrap().restart, 1);
+        let acc = spread(&restarts, |r| r.acc).unwrap();
         // NumPy: mean and std(ddof=1) of [.9, .6, .99, .7]
         assert!((acc.best - 0.6).abs() < 1e-12 && (acc.mean - 0.7975).abs() < 1e-12, "{acc:?}");
         assert!((acc.sd - 0.178_955_3).abs() < 1e-6, "{acc:?}");
@@ -219,34 +221,34 @@ mod tests {
 
     #[test]
     fn without_labels_there_is_no_spread() {
-        let runs = [run(0, 0.3, None)];
-        assert!(spread(&runs, |r| r.acc).is_none());
-        assert_eq!(best(&runs).unwrap().restart, 0);
+        let restarts = [run(0, 0.3, None)];
+        assert!(spread(&restarts, |r| r.acc).is_none());
+        assert_eq!(best(&restarts).unwrap().restart, 0);
         assert!(best(&[run(0, f64::INFINITY, None)]).is_none());
     }
 
     #[test]
     fn the_table_reads_well() {
-        let runs = vec![run(0, 0.3, Some(0.9)), run(1, 0.1, Some(1.0))];
+        let restarts = vec![run(0, 0.3, Some(0.9)), run(1, 0.1, Some(1.0))];
         let summary = Summary {
             version: "1".into(),
             method: "dtkc".into(),
             preset: "plus".into(),
             dataset: "usps".into(),
             dataset_fingerprint: String::new(),
-            images: 9298,
+            items: 9298,
             clusters: 10,
             seed: 0,
             config_hash: String::new(),
             best_restart: 1,
             cluster_sizes: vec![1; 10],
-            acc: spread(&runs, |r| r.acc),
-            nmi: spread(&runs, |r| r.nmi),
-            runs,
-            timing: Timing { seconds: 1.0, loading_seconds: 0.0, images_per_second: 1.0 },
+            acc: spread(&restarts, |r| r.acc),
+            nmi: spread(&restarts, |r| r.nmi),
+            restarts,
+            timing: Timing { seconds: 1.0, loading_seconds: 0.0, items_per_second: 1.0 },
         };
         let table = summary.table();
-        assert!(table.contains("dtkc (plus) on usps: 9,298 images, 10 clusters"), "{table}");
+        assert!(table.contains("dtkc (plus) on usps: 9,298 items, 10 clusters"), "{table}");
         assert!(table.contains("*     1     100    90    0.1000  1.000  1.000"), "{table}");
         assert!(table.contains("ACC   1.000   .950   .071"), "{table}");
     }

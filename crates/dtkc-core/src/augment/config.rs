@@ -29,7 +29,7 @@ impl Fill {
 
 /// Random views of images. A number of 0 turns its change off; ranges are symmetric, so rotation = 15 means -15 to 15.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct AugmentConfig {
     /// Rotation, degrees.
     pub rotation: f64,
@@ -63,6 +63,12 @@ pub struct AugmentConfig {
     pub fill: Fill,
     /// Change the first view too; otherwise it is the clean image.
     pub both: bool,
+}
+
+impl Default for AugmentConfig {
+    fn default() -> Self {
+        Self::off()
+    }
 }
 
 impl AugmentConfig {

@@ -16,7 +16,7 @@ pub enum MembershipSum {
 
 /// Weights and numbers of the loss; a weight of 0 turns its term off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct LossConfig {
     /// How the kernels' bandwidth follows from the batch.
     pub bandwidth: BandwidthRule,
@@ -54,6 +54,31 @@ pub struct LossConfig {
     pub ramp: f64,
 }
 
+impl Default for LossConfig {
+    /// The paper's terms without companion objectives; every other term is off.
+    fn default() -> Self {
+        Self {
+            bandwidth: BandwidthRule::Distance,
+            sigma: 0.15,
+            membership_sum: MembershipSum::Sum,
+            separation: 1.0,
+            orthogonality: 1.0,
+            simplex: 1.0,
+            lambda: 0.0,
+            consistency: 0.0,
+            consistency_temperature: 1.0,
+            mutual_information: 0.0,
+            overclustering: 1.0,
+            balance: 0.0,
+            certainty: 0.0,
+            self_label: 0.0,
+            self_label_threshold: 0.95,
+            self_label_start: 0.0,
+            ramp: 0.0,
+        }
+    }
+}
+
 impl LossConfig {
     /// Rule and factor of the kernels.
     pub fn bandwidth(&self) -> Bandwidth {
@@ -67,7 +92,8 @@ impl LossConfig {
 
     /// Refuses numbers that cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let weights = [
+        // Terms that can train a network by themselves; overclustering alone leaves the clusters untouched.
+        let terms = [
             ("separation", self.separation),
             ("orthogonality", self.orthogonality),
             ("simplex", self.simplex),
@@ -77,17 +103,19 @@ impl LossConfig {
             ("balance", self.balance),
             ("certainty", self.certainty),
             ("self_label", self.self_label),
+        ];
+        let others = [
+            ("overclustering", self.overclustering),
             ("self_label_start", self.self_label_start),
             ("ramp", self.ramp),
-            ("overclustering", self.overclustering),
         ];
-        for (name, value) in weights {
+        for (name, value) in terms.into_iter().chain(others) {
             within(name, value, 0.0..=1e6, "between 0 and 1e6")?;
         }
         within("sigma", self.sigma, 1e-6..=1e6, "between 1e-6 and 1e6")?;
         within("consistency_temperature", self.consistency_temperature, 1e-3..=1e3, "between 0.001 and 1000")?;
         within("self_label_threshold", self.self_label_threshold, 0.0..=1.0, "between 0 and 1")?;
-        match weights[..9].iter().all(|(_, weight)| *weight == 0.0) {
+        match terms.iter().all(|(_, weight)| *weight == 0.0) {
             true => Err(ConfigError::Conflict("every weight of the loss is 0: there is nothing to train".into())),
             false => Ok(()),
         }

@@ -6,7 +6,7 @@ mod layers;
 mod state;
 mod statistics;
 
-pub use state::NamedArray;
+pub use state::{NamedArray, OutputLayer, Values};
 pub use statistics::{BatchStatistics, StatisticsPass};
 
 use crate::config::ValidModel;

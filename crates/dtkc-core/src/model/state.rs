@@ -3,20 +3,70 @@
 use super::Model;
 use super::layers::{Conv, Dense, Norm};
 use crate::StateError;
-use crate::regroup::OutputLayer;
 use burn::module::Param;
 use burn::tensor::{Tensor, TensorData};
 use std::convert::Infallible;
 
-/// One array of a model's state, row-major.
+/// The values of a named array, last dimension fastest.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    /// Weights, running statistics, moments.
+    F32(Vec<f32>),
+    /// Sums and losses.
+    F64(Vec<f64>),
+    /// Positions and cluster numbers.
+    U32(Vec<u32>),
+    /// Counts.
+    U64(Vec<u64>),
+}
+
+impl Values {
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::F32(values) => values.len(),
+            Self::F64(values) => values.len(),
+            Self::U32(values) => values.len(),
+            Self::U64(values) => values.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Part of a state that must come back to the last bit, row-major.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedArray {
     /// Where it belongs, as in `blocks.0.convs.1.weight`.
     pub name: String,
     /// Sizes of its dimensions.
     pub shape: Vec<usize>,
-    /// Its values, last dimension fastest.
-    pub values: Vec<f32>,
+    /// Its values.
+    pub values: Values,
+}
+
+impl NamedArray {
+    /// A plain list.
+    pub fn list(name: impl Into<String>, values: Values) -> Self {
+        Self { name: name.into(), shape: vec![values.len()], values }
+    }
+
+    /// The array of that name.
+    pub fn find<'a>(arrays: &'a [Self], name: &str) -> Option<&'a Self> {
+        arrays.iter().find(|array| array.name == name)
+    }
+}
+
+/// A new output layer: weight `[hidden, k]` row-major, bias `[k]`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputLayer {
+    /// Weights.
+    pub weight: Vec<f32>,
+    /// Bias.
+    pub bias: Vec<f32>,
 }
 
 impl Model {
@@ -38,7 +88,7 @@ impl Model {
         let mut loaded = self.clone();
         let mut known = std::collections::HashSet::new();
         loaded.each(&mut |name, slot| {
-            let array = state.iter().find(|a| a.name == name).ok_or_else(|| StateError::Missing(name.clone()))?;
+            let array = NamedArray::find(state, &name).ok_or_else(|| StateError::Missing(name.clone()))?;
             known.insert(name);
             slot.write(array)
         })?;
@@ -52,7 +102,7 @@ impl Model {
     /// Replaces the output layer.
     pub fn replace_output(&mut self, layer: OutputLayer) -> Result<(), StateError> {
         let [inputs, outputs] = self.output.weight.dims();
-        let array = |name: &str, shape, values| NamedArray { name: name.into(), shape, values };
+        let array = |name: &str, shape, values| NamedArray { name: name.into(), shape, values: Values::F32(values) };
         self.output.weight.write(&array("output.weight", vec![inputs, outputs], layer.weight))?;
         self.output.bias.write(&array("output.bias", vec![outputs], layer.bias))
     }
@@ -106,17 +156,20 @@ trait Slot {
 impl<const D: usize> Slot for Param<Tensor<D>> {
     fn read(&self, name: String) -> NamedArray {
         let tensor = self.val();
-        NamedArray { name, shape: tensor.dims().to_vec(), values: values(tensor) }
+        NamedArray { name, shape: tensor.dims().to_vec(), values: Values::F32(values(tensor)) }
     }
 
     fn write(&mut self, array: &NamedArray) -> Result<(), StateError> {
         let old = self.val();
         let shape = old.dims();
-        if array.shape != shape || array.values.len() != shape.iter().product::<usize>() {
-            let (name, found) = (array.name.clone(), array.shape.clone());
-            return Err(StateError::Shape { name, found, expected: shape.to_vec() });
-        }
-        let value = Tensor::<D>::from_data(TensorData::new(array.values.clone(), shape), &old.device());
+        let values = match &array.values {
+            Values::F32(values) if array.shape == shape && values.len() == shape.iter().product::<usize>() => values,
+            _ => {
+                let (name, found) = (array.name.clone(), array.shape.clone());
+                return Err(StateError::Shape { name, found, expected: shape.to_vec() });
+            }
+        };
+        let value = Tensor::<D>::from_data(TensorData::new(values.clone(), shape), &old.device());
         let requires = old.is_require_grad();
         *self = self.clone().map(|_| value.set_require_grad(requires));
         Ok(())

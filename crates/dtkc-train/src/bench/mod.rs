@@ -1,25 +1,22 @@
 //! How long a training step takes, where the time goes, and how near that is to what the machine can do.
 
-mod flops;
 mod sgemm;
 
-use dtkc_item::ImageShape;
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use burn::tensor::Device;
 use dtkc_core::augment::BatchKey;
-use dtkc_core::{Method, ModelConfig, Preset, Settings};
+use dtkc_item::{Batch, ImageShape, ItemShape, Items};
+use dtkc_methods::learner::{Learner, StepClock, StepPlace};
+use dtkc_methods::{Method, Task};
 use serde::Serialize;
 
 use crate::device::DeviceName;
 use crate::error::TrainError;
-use crate::recipe::{Parts, Recipe, StepPlace};
-
-pub use flops::step_flops;
 
 /// What to measure.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct BenchOptions {
     /// Rows per step.
     pub batch: usize,
@@ -29,10 +26,10 @@ pub struct BenchOptions {
     pub channels: usize,
     /// Number of clusters.
     pub clusters: usize,
-    /// With companion objectives or without.
+    /// The method.
     pub method: Method,
     /// Whose settings.
-    pub preset: Preset,
+    pub preset: String,
     /// Steps that count; a few more come first.
     pub steps: usize,
     /// Where.
@@ -85,72 +82,79 @@ pub struct Measured {
     /// Rows per second.
     pub images_per_second: f64,
     /// Multiplications and additions of a step, by the plain formulas.
-    pub gflop: f64,
+    pub gflop: Option<f64>,
     /// The same per second of the median step.
-    pub gflop_per_second: f64,
+    pub gflop_per_second: Option<f64>,
     /// What a large matrix product reached at best in the same run.
     pub sgemm_gflop_per_second: f64,
     /// Their ratio.
-    pub share_of_sgemm: f64,
+    pub share_of_sgemm: Option<f64>,
 }
 
 /// Times training steps on random images.
 pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
-    let mut settings = Settings::preset(options.preset, options.method);
-    settings.plan.batch = options.batch;
-    settings.check()?;
-    let size = ImageShape { height: options.size, width: options.size, channels: options.channels };
-    let valid = ModelConfig::new(size, options.clusters).with_network(settings.network.clone()).check()?;
-    let gflop = step_flops(&valid, options.batch, settings.loss.lambda > 0.0) / 1e9;
+    let (preset, settings, mut plan) = options.method.preset(Some(&options.preset))?;
+    plan.batch = options.batch;
+    plan.check()?;
+    settings.check(options.method)?;
+    let shape = ImageShape { height: options.size, width: options.size, channels: options.channels };
     let device = options.device.open()?;
-    let recipe = Recipe::new(&settings, valid, device.clone())?;
-    let images = random_images(settings.images_per_step() * size.len());
-    let (times, sgemm) = time_steps(&recipe, &device, &images, options.steps)?;
-    let ms = median(times.iter().map(|parts| millis(parts.total())));
-    let part = |get: fn(&Parts) -> Duration| median(times.iter().map(|parts| millis(get(parts))));
+    let items = settings.items_per_step(plan.batch);
+    let task = Task { input: ItemShape::Image(shape), clusters: options.clusters, plan, device: device.clone() };
+    let mut learner = settings.learner(&task, 0)?;
+    let pixels = random_pixels(items * shape.len());
+    let batch = Batch { indices: (0..items).collect(), items: Items::Images { shape, pixels } };
+    let (times, sgemm) = time_steps(learner.as_mut(), &device, &batch, options.steps)?;
+    let ms = median(times.iter().map(|clock| millis(clock.total())));
+    let part = |get: fn(&StepClock) -> Duration| median(times.iter().map(|clock| millis(get(clock))));
+    let gflop = learner.step_flops(options.batch).map(|flop| flop / 1e9);
+    let gflop_per_second = gflop.map(|gflop| gflop / ms * 1e3);
     Ok(Measured {
         method: options.method.to_string(),
-        preset: options.preset.to_string(),
+        preset: preset.to_owned(),
         device: options.device.to_string(),
         threads: dtkc_ops::threads(),
         batch: options.batch,
-        image: [size.height, size.width, size.channels],
+        image: [shape.height, shape.width, shape.channels],
         clusters: options.clusters,
         steps: times.len(),
         ms,
-        fastest_ms: times.iter().map(|parts| millis(parts.total())).fold(f64::INFINITY, f64::min),
+        fastest_ms: times.iter().map(|clock| millis(clock.total())).fold(f64::INFINITY, f64::min),
         parts_ms: PartTimes {
-            data: part(|p| p.data),
-            forward: part(|p| p.forward),
-            kernels: part(|p| p.kernels),
-            backward: part(|p| p.backward),
-            optimiser: part(|p| p.optimiser),
+            data: part(|c| c.data),
+            forward: part(|c| c.forward),
+            kernels: part(|c| c.loss),
+            backward: part(|c| c.backward),
+            optimiser: part(|c| c.update),
         },
         images_per_second: options.batch as f64 / ms * 1e3,
         gflop,
-        gflop_per_second: gflop / ms * 1e3,
+        gflop_per_second,
         sgemm_gflop_per_second: sgemm,
-        share_of_sgemm: gflop / ms * 1e3 / sgemm,
+        share_of_sgemm: gflop_per_second.map(|rate| rate / sgemm),
     })
 }
 
 /// The parts of every step, and the rate of a matrix product that was measured between them, so that both saw the
 /// same machine.
-fn time_steps(recipe: &Recipe, device: &Device, images: &[u8], steps: usize) -> Result<(Vec<Parts>, f64), TrainError> {
-    let (mut model, mut adam) = (recipe.init(0), recipe.adam());
+fn time_steps(
+    learner: &mut dyn Learner,
+    device: &Device,
+    batch: &Batch,
+    steps: usize,
+) -> Result<(Vec<StepClock>, f64), TrainError> {
     let mut product = sgemm::Product::new(device);
     let mut times = Vec::with_capacity(steps);
+    let stage = learner.stages().len() - 1;
     for step in 0..WARMUP + steps {
-        let place = StepPlace { key: BatchKey { seed: 0, epoch: 0, batch: step as u64 }, epoch: 1.0 };
-        let mut parts = Parts::default();
-        let begin = Instant::now();
-        let result = recipe.step(&mut model, &mut adam, images, place, &mut parts);
+        let views = BatchKey { seed: 0, epoch: 0, batch: step as u64 };
+        let mut clock = StepClock::start();
+        let result = learner.step(batch, &StepPlace { stage, epoch: 1.0, epochs: 1, views }, &mut clock);
         if !result.applied {
             return Err(TrainError::NothingTrained(format!("step {step} of the benchmark was not finite")));
         }
-        debug_assert!(parts.total() <= begin.elapsed());
         if step >= WARMUP {
-            times.push(parts);
+            times.push(clock);
         }
         if step % 2 == 0 {
             product.time();
@@ -160,7 +164,7 @@ fn time_steps(recipe: &Recipe, device: &Device, images: &[u8], steps: usize) -> 
 }
 
 /// Noise from a plain linear congruential generator: the benchmark needs bytes, not good randomness.
-fn random_images(len: usize) -> Vec<u8> {
+fn random_pixels(len: usize) -> Vec<u8> {
     let mut state = 12345u32;
     let next = |_| {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -209,14 +213,14 @@ impl Measured {
         for (name, ms) in parts {
             let _ = writeln!(out, "  {name:<10}{ms:>8.2} ms  {:>5.1} %", 100.0 * ms / self.ms);
         }
-        let _ = writeln!(
-            out,
-            "arithmetic  {:>8.2} GFLOP, {:.0} GFLOP/s = {:.0} % of a large sgemm ({:.0} GFLOP/s, same run)",
-            self.gflop,
-            self.gflop_per_second,
-            100.0 * self.share_of_sgemm,
-            self.sgemm_gflop_per_second
-        );
+        if let (Some(gflop), Some(rate), Some(share)) = (self.gflop, self.gflop_per_second, self.share_of_sgemm) {
+            let _ = writeln!(
+                out,
+                "arithmetic  {gflop:>8.2} GFLOP, {rate:.0} GFLOP/s = {:.0} % of a large sgemm ({:.0} GFLOP/s, same run)",
+                100.0 * share,
+                self.sgemm_gflop_per_second
+            );
+        }
         out
     }
 }
@@ -240,12 +244,12 @@ mod tests {
             channels: 1,
             clusters: 3,
             method: Method::Dtkc,
-            preset: Preset::Authors,
+            preset: "authors".into(),
             steps: 2,
             device: DeviceName::CPU,
         };
         let measured = measure(&options).unwrap();
-        assert!(measured.ms > 0.0 && measured.share_of_sgemm > 0.0 && measured.steps == 2);
+        assert!(measured.ms > 0.0 && measured.share_of_sgemm.unwrap() > 0.0 && measured.steps == 2);
         assert!(measured.text().contains("kernels"), "{}", measured.text());
         let error = measure(&BenchOptions { size: 8, ..options }).unwrap_err().to_string();
         assert!(error.contains("8x8"), "{error}");

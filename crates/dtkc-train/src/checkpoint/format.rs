@@ -14,93 +14,67 @@
 
 use std::path::Path;
 
+use dtkc_core::{NamedArray, Values};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 use crate::error::TrainError;
 
 const MAGIC: &[u8; 8] = b"DTKCCKPT";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const PREFIX: usize = MAGIC.len() + 4 + 8;
 const CHECKSUM: usize = 32;
 
-/// The values of one array.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Values {
-    /// Weights, running statistics, moments.
-    F32(Vec<f32>),
-    /// Sums and losses.
-    F64(Vec<f64>),
-    /// Positions and cluster numbers.
-    U32(Vec<u32>),
-}
-
-impl Values {
-    fn kind(&self) -> Kind {
-        match self {
-            Self::F32(_) => Kind::F32,
-            Self::F64(_) => Kind::F64,
-            Self::U32(_) => Kind::U32,
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::F32(v) => v.len(),
-            Self::F64(v) => v.len(),
-            Self::U32(v) => v.len(),
-        }
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::F32(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-            Self::F64(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-            Self::U32(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum Number {
     F32,
     F64,
     U32,
+    U64,
 }
 
-impl Kind {
+impl Number {
+    fn of(values: &Values) -> Self {
+        match values {
+            Values::F32(_) => Self::F32,
+            Values::F64(_) => Self::F64,
+            Values::U32(_) => Self::U32,
+            Values::U64(_) => Self::U64,
+        }
+    }
+
     fn bytes(self) -> usize {
         match self {
             Self::F32 | Self::U32 => 4,
-            Self::F64 => 8,
+            Self::F64 | Self::U64 => 8,
         }
     }
 
     fn read(self, bytes: &[u8]) -> Values {
+        let (four, eight) = (bytes.as_chunks::<4>().0, bytes.as_chunks::<8>().0);
         match self {
-            Self::F32 => Values::F32(bytes.as_chunks::<4>().0.iter().map(|&b| f32::from_le_bytes(b)).collect()),
-            Self::F64 => Values::F64(bytes.as_chunks::<8>().0.iter().map(|&b| f64::from_le_bytes(b)).collect()),
-            Self::U32 => Values::U32(bytes.as_chunks::<4>().0.iter().map(|&b| u32::from_le_bytes(b)).collect()),
+            Self::F32 => Values::F32(four.iter().map(|&b| f32::from_le_bytes(b)).collect()),
+            Self::F64 => Values::F64(eight.iter().map(|&b| f64::from_le_bytes(b)).collect()),
+            Self::U32 => Values::U32(four.iter().map(|&b| u32::from_le_bytes(b)).collect()),
+            Self::U64 => Values::U64(eight.iter().map(|&b| u64::from_le_bytes(b)).collect()),
         }
     }
 }
 
-/// A named array of a checkpoint.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Array {
-    /// Name, unique in its file, such as `model.blocks.0.convs.1.weight`.
-    pub name: String,
-    /// Size of each dimension.
-    pub shape: Vec<usize>,
-    /// Values in row-major order.
-    pub values: Values,
+fn write_values(values: &Values, out: &mut Vec<u8>) {
+    match values {
+        Values::F32(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
+        Values::F64(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
+        Values::U32(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
+        Values::U64(v) => v.iter().for_each(|x| out.extend_from_slice(&x.to_le_bytes())),
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     name: String,
-    kind: Kind,
+    kind: Number,
     shape: Vec<usize>,
 }
 
@@ -111,28 +85,27 @@ struct Header<M> {
 }
 
 /// Encodes `meta` and `arrays`.
-pub fn encode<M: Serialize>(meta: &M, arrays: &[Array]) -> Vec<u8> {
+pub fn encode<M: Serialize>(meta: &M, arrays: &[NamedArray]) -> serde_json::Result<Vec<u8>> {
     let entries = arrays.iter().map(|a| {
         debug_assert_eq!(a.shape.iter().product::<usize>(), a.values.len(), "{}", a.name);
-        Entry { name: a.name.clone(), kind: a.values.kind(), shape: a.shape.clone() }
+        Entry { name: a.name.clone(), kind: Number::of(&a.values), shape: a.shape.clone() }
     });
     let header = Header { meta, arrays: entries.collect() };
-    // Plain structs with string keys always serialise.
-    let header = serde_json::to_vec(&header).unwrap_or_default();
-    let size: usize = arrays.iter().map(|a| a.values.len() * a.values.kind().bytes()).sum();
+    let header = serde_json::to_vec(&header)?;
+    let size: usize = arrays.iter().map(|a| a.values.len() * Number::of(&a.values).bytes()).sum();
     let mut out = Vec::with_capacity(PREFIX + header.len() + size + CHECKSUM);
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&(header.len() as u64).to_le_bytes());
     out.extend_from_slice(&header);
-    arrays.iter().for_each(|a| a.values.write(&mut out));
+    arrays.iter().for_each(|a| write_values(&a.values, &mut out));
     let checksum = Sha256::digest(&out);
     out.extend_from_slice(&checksum);
-    out
+    Ok(out)
 }
 
 /// Decodes a checkpoint; `path` is only for the message.
-pub fn decode<M: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(M, Vec<Array>), TrainError> {
+pub fn decode<M: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(M, Vec<NamedArray>), TrainError> {
     let damaged = |reason: &str| TrainError::DamagedCheckpoint { path: path.to_owned(), reason: reason.to_owned() };
     if bytes.len() < PREFIX + CHECKSUM {
         return Err(damaged("it is too short"));
@@ -157,12 +130,12 @@ pub fn decode<M: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(M, Vec<
     Ok((header.meta, arrays))
 }
 
-fn read_arrays(entries: Vec<Entry>, mut rest: &[u8]) -> Option<Vec<Array>> {
+fn read_arrays(entries: Vec<Entry>, mut rest: &[u8]) -> Option<Vec<NamedArray>> {
     let mut arrays = Vec::with_capacity(entries.len());
     for Entry { name, kind, shape } in entries {
         let count = shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d))?;
         let (bytes, after) = rest.split_at_checked(count.checked_mul(kind.bytes())?)?;
-        arrays.push(Array { name, shape, values: kind.read(bytes) });
+        arrays.push(NamedArray { name, shape, values: kind.read(bytes) });
         rest = after;
     }
     rest.is_empty().then_some(arrays)
@@ -174,16 +147,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sample() -> (Vec<u64>, Vec<Array>) {
+    fn sample() -> (Vec<u64>, Vec<NamedArray>) {
         let arrays = vec![
-            Array {
+            NamedArray {
                 name: "w".into(),
                 shape: vec![2, 2],
                 values: Values::F32(vec![1.5, -0.0, f32::MIN_POSITIVE, 3e38]),
             },
-            Array { name: "sums".into(), shape: vec![2], values: Values::F64(vec![0.1 + 0.2, 1e-300]) },
-            Array { name: "order".into(), shape: vec![3], values: Values::U32(vec![0, 7, u32::MAX]) },
-            Array { name: "empty".into(), shape: vec![0], values: Values::F32(vec![]) },
+            NamedArray { name: "sums".into(), shape: vec![2], values: Values::F64(vec![0.1 + 0.2, 1e-300]) },
+            NamedArray { name: "order".into(), shape: vec![3], values: Values::U32(vec![0, 7, u32::MAX]) },
+            NamedArray { name: "count".into(), shape: vec![1], values: Values::U64(vec![u64::MAX]) },
+            NamedArray { name: "empty".into(), shape: vec![0], values: Values::F32(vec![]) },
         ];
         (vec![1, 2, u64::MAX], arrays)
     }
@@ -195,14 +169,14 @@ mod tests {
     #[test]
     fn everything_comes_back_to_the_bit() {
         let (meta, arrays) = sample();
-        let (meta_back, arrays_back) = decode::<Vec<u64>>(Path::new("a"), &encode(&meta, &arrays)).unwrap();
+        let (meta_back, arrays_back) = decode::<Vec<u64>>(Path::new("a"), &encode(&meta, &arrays).unwrap()).unwrap();
         assert_eq!((meta, arrays), (meta_back, arrays_back));
     }
 
     #[test]
     fn damage_is_named() {
         let (meta, arrays) = sample();
-        let good = encode(&meta, &arrays);
+        let good = encode(&meta, &arrays).unwrap();
         assert!(reason(b"").contains("too short"));
         assert!(reason(&[7; 100]).contains("not a checkpoint"));
         assert!(reason(&good[..good.len() - 5]).contains("checksum"));
@@ -214,7 +188,7 @@ mod tests {
     #[test]
     fn a_well_signed_lie_is_refused() {
         // A header that claims more values than there are, with a right checksum.
-        let entry = Entry { name: "w".into(), kind: Kind::F32, shape: vec![usize::MAX, 2] };
+        let entry = Entry { name: "w".into(), kind: Number::F32, shape: vec![usize::MAX, 2] };
         let header = serde_json::to_vec(&Header { meta: vec![0u64], arrays: vec![entry] }).unwrap();
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&VERSION.to_le_bytes());
@@ -229,7 +203,7 @@ mod tests {
         #[test]
         fn a_flipped_bit_never_passes(position in 0usize..10_000, bit in 0u8..8) {
             let (meta, arrays) = sample();
-            let mut bytes = encode(&meta, &arrays);
+            let mut bytes = encode(&meta, &arrays).unwrap();
             let position = position % bytes.len();
             bytes[position] ^= 1 << bit;
             prop_assert!(decode::<Vec<u64>>(Path::new("a"), &bytes).is_err());

@@ -1,6 +1,6 @@
 //! `dtkc-train bench`.
 
-use dtkc_core::{Method, Preset};
+use dtkc_methods::Method;
 use dtkc_train::bench::{self, BenchOptions};
 use dtkc_train::device::DeviceName;
 
@@ -36,8 +36,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = Method::Dtkc)]
     method: Method,
     /// Whose settings: paper, authors, tk-uco or plus.
-    #[arg(long, default_value_t = Preset::Authors)]
-    preset: Preset,
+    #[arg(long, default_value = "authors")]
+    preset: String,
     /// Steps that count.
     #[arg(long, value_name = "N", default_value_t = 30)]
     steps: usize,
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         channels: args.channels,
         clusters: args.clusters,
         method: args.method,
-        preset: args.preset,
+        preset: args.preset.clone(),
         steps: args.steps.max(1),
         device: args.device,
     })?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, builder::PossibleValuesParser};
 use dtkc_cli::human;
-use dtkc_core::{Method, Preset};
+use dtkc_methods::{Method, layers};
 use dtkc_train::config::{self, Clusters, KRange, RunConfig};
 use dtkc_train::device::DeviceName;
 use dtkc_train::run_dir::{Existing, RunDir};
@@ -47,11 +47,11 @@ pub(crate) struct Args {
     #[arg(long, value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)))]
     method: Option<String>,
     /// Where the settings start from [default: plus].
-    #[arg(long, value_parser = PossibleValuesParser::new(Preset::ALL.map(Preset::name)))]
+    #[arg(long, value_parser = PossibleValuesParser::new(Method::Dtkc.presets()))]
     preset: Option<String>,
     /// Independent restarts [default: 5; 20 with the published presets].
-    #[arg(long, value_name = "N")]
-    runs: Option<u32>,
+    #[arg(long, value_name = "N", visible_alias = "runs")]
+    restarts: Option<u32>,
     /// Most epochs of a restart [default: about 5000 steps; 100 epochs with the published presets].
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
@@ -122,7 +122,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     device.open()?;
     dtkc_ops::set_threads(config.run.threads);
     config.data = pipeline::describe_data(&config.data.path)?;
-    config.settings.set_epochs(config.data.images);
+    let per_step = config.items_per_step();
+    config.plan.set_epochs(config.data.items, per_step);
     pipeline::check(&config)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let run = RunDir::create(&args.out, existing)?;
@@ -135,7 +136,7 @@ impl Args {
     fn layer(&self) -> anyhow::Result<Table> {
         let mut layer = Table::new();
         for assignment in &self.set {
-            config::set(&mut layer, assignment)?;
+            layers::set(&mut layer, assignment)?;
         }
         let path = self.data.as_ref().map(|path| Value::from(path.to_string_lossy().into_owned()));
         let word = |word: Option<String>| word.map(Value::from);
@@ -148,7 +149,7 @@ impl Args {
             ("run.k_range", word(self.k_range.map(|range| range.to_string()))),
             ("method", word(self.method.clone())),
             ("preset", word(self.preset.clone())),
-            ("plan.runs", self.runs.map(Value::from)),
+            ("plan.restarts", self.restarts.map(Value::from)),
             ("plan.epochs", self.epochs.map(Value::from)),
             ("plan.batch", self.batch.map(Value::from)),
             ("plan.patience", self.patience.map(Value::from)),
@@ -165,7 +166,7 @@ impl Args {
         ];
         for (key, value) in flags {
             if let Some(value) = value {
-                put(&mut layer, key, value);
+                layers::insert(&mut layer, key, value);
             }
         }
         Ok(layer)
@@ -176,18 +177,5 @@ fn clusters(clusters: Clusters) -> Value {
     match clusters {
         Clusters::Fixed(k) => Value::from(i64::try_from(k).unwrap_or(i64::MAX)),
         other => Value::from(other.to_string()),
-    }
-}
-
-/// `table.name` or `name`.
-fn put(layer: &mut Table, key: &str, value: Value) {
-    match key.split_once('.') {
-        None => drop(layer.insert(key.to_owned(), value)),
-        Some((table, name)) => {
-            let slot = layer.entry(table).or_insert_with(|| Value::Table(Table::new()));
-            if let Value::Table(inner) = slot {
-                inner.insert(name.to_owned(), value);
-            }
-        }
     }
 }

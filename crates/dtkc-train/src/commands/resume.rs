@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use dtkc_cli::Terminal;
 use dtkc_train::config::RunConfig;
 use dtkc_train::device::DeviceName;
 use dtkc_train::export::{self, ExportOptions};
@@ -60,7 +61,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 
 /// Trains what is left, writes summary and model, prints.
 pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After) -> anyhow::Result<()> {
-    let summary = pipeline::complete(run, config, after.quiet || after.json)?;
+    let summary = pipeline::complete(run, config, &Terminal::new(after.quiet || after.json))?;
     if after.json {
         print_json(&summary)?;
     } else if !after.quiet {

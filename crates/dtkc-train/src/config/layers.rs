@@ -1,64 +1,95 @@
-//! Tables over tables: preset, file, flags.
+//! Layers of a run's settings taken apart: what the run knows, and what belongs to the method.
 
 use std::path::Path;
 
-use serde::{Serialize, de::DeserializeOwned};
+use dtkc_methods::layers::overlay;
+use dtkc_methods::{Method, SettingError};
+use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
+use super::DataConfig;
 use crate::error::TrainError;
 
-/// A layer taken apart: what the method knows, and what the trainer knows.
+/// The tables of a run; every other name belongs to the method.
+const OWN: [&str; 4] = ["plan", "data", "run", "prune"];
+
+/// Layers taken apart.
 pub(super) struct Split {
-    pub method: Table,
-    pub data: Table,
-    pub run: Table,
-    pub prune: Table,
+    /// The method that the last layer to name one names.
+    pub method: Method,
+    /// The preset that the last layer to name one names.
+    pub preset: Option<String>,
+    /// Per layer, the tables of the run.
+    own: Vec<Table>,
+    /// Per layer, the method's settings.
+    settings: Vec<Table>,
 }
 
-/// Takes the trainer's own tables out of a layer.
-pub(super) fn split(mut layer: Table) -> Result<Split, TrainError> {
-    let mut take = |name: &str| match layer.remove(name) {
-        None => Ok(Table::new()),
-        Some(Value::Table(table)) => Ok(table),
-        Some(other) => Err(TrainError::Setting(format!("`{name}` must be a table ([{name}]), not {other}"))),
-    };
-    let (data, run, prune) = (take("data")?, take("run")?, take("prune")?);
-    Ok(Split { method: layer, data, run, prune })
-}
-
-/// `defaults` with every layer put over it.
-pub(super) fn overlay<'a, T: Serialize + DeserializeOwned>(
-    name: &str,
-    defaults: &T,
-    layers: impl Iterator<Item = &'a Table>,
-) -> Result<T, TrainError> {
-    let mut all = table(defaults)?;
-    for layer in layers {
-        for (key, value) in layer {
-            if !all.contains_key(key) {
-                let known: Vec<&str> = all.keys().map(String::as_str).collect();
-                let known = known.join(", ");
-                return Err(TrainError::Setting(format!(
-                    "there is no setting `{name}.{key}`; the names there are {known}"
-                )));
+impl Split {
+    /// Takes layers apart. The settings of a method stand in the table of its name or, as flags give them, at the top.
+    pub(super) fn new(layers: &[Table]) -> Result<Self, TrainError> {
+        let chosen = |key: &str| -> Result<Option<String>, TrainError> {
+            match layers.iter().rev().find_map(|layer| layer.get(key)) {
+                None => Ok(None),
+                Some(Value::String(name)) => Ok(Some(name.clone())),
+                Some(other) => Err(SettingError::Value(format!("{key} must be a name, not {other}")).into()),
             }
-            // Checked one by one, so that a message can name the setting.
-            let mut trial = all.clone();
-            trial.insert(key.clone(), value.clone());
-            if let Err(error) = T::deserialize(Value::Table(trial.clone())) {
-                let reason = error.to_string();
-                let reason = reason.trim().lines().next().unwrap_or_default();
-                return Err(TrainError::Setting(format!("{name}.{key} = {value} cannot be used: {reason}")));
+        };
+        let method = chosen("method")?.map_or(Ok(Method::Dtkc), |name| name.parse())?;
+        let preset = chosen("preset")?;
+        let (mut own, mut settings) = (Vec::new(), Vec::new());
+        for layer in layers {
+            let mut layer = layer.clone();
+            layer.remove("method");
+            layer.remove("preset");
+            let mut mine = Table::new();
+            for name in OWN {
+                mine.extend(take(&mut layer, name)?.map(|table| (name.to_owned(), Value::Table(table))));
             }
-            all = trial;
+            let mut named = Table::new();
+            for other in Method::ALL {
+                match take(&mut layer, other.name())? {
+                    Some(table) if other == method => named = table,
+                    // A file of one method taken as a start for another: its numbers say nothing here.
+                    Some(_) | None => {}
+                }
+            }
+            own.push(mine);
+            settings.extend([named, layer]);
         }
+        Ok(Self { method, preset, own, settings })
     }
-    T::deserialize(Value::Table(all)).map_err(|e| TrainError::Setting(format!("[{name}] cannot be used: {e}")))
+
+    /// The method's settings, in order.
+    pub(super) fn settings(&self) -> Vec<&Table> {
+        self.settings.iter().collect()
+    }
+
+    /// One of the run's tables: `defaults` with every layer put over it.
+    pub(super) fn overlay<T: Serialize + DeserializeOwned>(&self, name: &str, defaults: &T) -> Result<T, TrainError> {
+        let layers: Vec<&Table> = self.own.iter().filter_map(|layer| layer.get(name)?.as_table()).collect();
+        Ok(overlay(name, defaults, &layers)?)
+    }
+
+    /// The dataset. Its description is a record, not a setting: only names at its top are replaced.
+    pub(super) fn data(&self) -> Result<DataConfig, TrainError> {
+        let mut all = Table::new();
+        for layer in &self.own {
+            all.extend(layer.get("data").and_then(Value::as_table).cloned().unwrap_or_default());
+        }
+        DataConfig::deserialize(Value::Table(all)).map_err(|error| {
+            let reason = error.to_string();
+            TrainError::Setting(format!("[data] cannot be used: {}", reason.trim().lines().next().unwrap_or_default()))
+        })
+    }
 }
 
-/// A struct as a table.
-pub(super) fn table(part: &impl Serialize) -> Result<Table, TrainError> {
-    Table::try_from(part).map_err(|e| TrainError::Setting(e.to_string()))
+fn take(layer: &mut Table, name: &str) -> Result<Option<Table>, TrainError> {
+    match layer.remove(name) {
+        None => Ok(None),
+        Some(Value::Table(table)) => Ok(Some(table)),
+        Some(other) => Err(TrainError::Setting(format!("`{name}` must be a table ([{name}]), not {other}"))),
+    }
 }
 
 /// Reads a settings file.
@@ -71,47 +102,10 @@ pub fn read_file(path: &Path) -> Result<Table, TrainError> {
     })
 }
 
-/// Puts `key = value` (as given to `--set`) into a layer; a value that is not TOML is taken as a word.
-pub fn set(layer: &mut Table, assignment: &str) -> Result<(), TrainError> {
-    let bad =
-        || TrainError::Setting(format!("'{assignment}' is no setting; write for example --set loss.consistency=0.5"));
-    let (key, value) = assignment.split_once('=').ok_or_else(bad)?;
-    let (key, value) = (key.trim(), value.trim());
-    let parsed = format!("{key} = {value}").parse::<Table>();
-    let parsed = parsed.or_else(|_| format!("{key} = {}", Value::String(value.to_owned())).parse::<Table>());
-    merge(layer, parsed.map_err(|_| bad())?);
-    Ok(())
-}
-
-fn merge(into: &mut Table, from: Table) {
-    for (key, value) in from {
-        match (into.get_mut(&key), value) {
-            (Some(Value::Table(inner)), Value::Table(value)) => merge(inner, value),
-            (_, value) => drop(into.insert(key, value)),
-        }
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn assignments_build_a_layer() {
-        let mut layer = Table::new();
-        for text in ["loss.sigma=0.3", "loss.bandwidth=squared", " plan.epochs = 4 ", "network.blocks=[{filters=8}]"] {
-            set(&mut layer, text).unwrap();
-        }
-        let expected: Table = "loss = { sigma = 0.3, bandwidth = 'squared' }\nplan.epochs = 4\n\
-                               network.blocks = [{ filters = 8 }]"
-            .parse()
-            .unwrap();
-        assert_eq!(layer, expected);
-        for bad in ["x", "=3", "a b=3"] {
-            assert!(set(&mut layer, bad).unwrap_err().to_string().contains("--set"), "{bad}");
-        }
-    }
 
     #[test]
     fn a_broken_file_is_named_with_its_line() {

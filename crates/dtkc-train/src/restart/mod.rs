@@ -4,11 +4,11 @@ mod store;
 
 use std::fmt;
 
-use dtkc_core::{Model, NamedArray};
+use dtkc_core::NamedArray;
+use dtkc_methods::Learner;
 use serde::{Deserialize, Serialize};
 
 use crate::monitor::Monitor;
-use crate::optimizer::Adam;
 
 pub use store::{BestMeta, Identity, StoredNetwork, log_lines};
 
@@ -47,8 +47,8 @@ pub struct Best {
     pub epoch: usize,
     /// Its mean loss.
     pub loss: f64,
-    /// Weights and running statistics at its end.
-    pub state: Vec<NamedArray>,
+    /// The learner's weights at its end.
+    pub weights: Vec<NamedArray>,
 }
 
 /// What a finished restart is worth.
@@ -58,26 +58,27 @@ pub struct Outcome {
     pub loss: f64,
     /// ACC, NMI and ARI, where the data has labels.
     pub scores: Option<[f64; 3]>,
-    /// Images in each cluster, as the network numbers them.
+    /// Items in each cluster, as the network numbers them.
     pub sizes: Vec<u64>,
 }
 
 /// A restart in progress. Saved and restored as a whole, it goes on to the same bits.
-#[derive(Debug, Clone)]
 pub struct Restart {
     /// Its number, from 0.
     pub index: usize,
-    /// Epochs that are complete.
+    /// The method on its way.
+    pub learner: Box<dyn Learner>,
+    /// The stage, from 0.
+    pub stage: usize,
+    /// Whether the learner has entered the stage.
+    pub entered: bool,
+    /// Epochs of the stage that are complete.
     pub epoch: usize,
     /// Batches of the current epoch that are done.
     pub batch: usize,
-    /// The network, on the training device.
-    pub model: Model,
-    /// The optimiser.
-    pub adam: Adam,
     /// Figures of the current epoch.
     pub monitor: Monitor,
-    /// The best epoch so far.
+    /// The best epoch of the stage so far.
     pub best: Option<Best>,
     /// Epochs since the loss last fell.
     pub stale: usize,
@@ -85,8 +86,8 @@ pub struct Restart {
     pub bad_steps: usize,
     /// Steps that were not finite, in all.
     pub skipped: usize,
-    /// Loss on the fixed batches at the end of each pruning stage.
-    pub stage_losses: Vec<f64>,
+    /// Loss on the fixed batches at the end of each pruning round.
+    pub round_losses: Vec<f64>,
     /// Why it ended, once it has.
     pub ended: Option<Ended>,
     /// What it is worth, once it has ended.
@@ -95,19 +96,21 @@ pub struct Restart {
 
 impl Restart {
     /// A restart at its beginning.
-    pub fn new(index: usize, model: Model, adam: Adam, clusters: usize) -> Self {
+    pub fn new(index: usize, learner: Box<dyn Learner>) -> Self {
+        let monitor = Monitor::new(learner.clusters());
         Self {
             index,
+            learner,
+            stage: 0,
+            entered: false,
             epoch: 0,
             batch: 0,
-            model,
-            adam,
-            monitor: Monitor::new(clusters),
+            monitor,
             best: None,
             stale: 0,
             bad_steps: 0,
             skipped: 0,
-            stage_losses: Vec::new(),
+            round_losses: Vec::new(),
             ended: None,
             outcome: None,
         }
@@ -122,10 +125,19 @@ impl Restart {
         self.monitor = Monitor::new(self.monitor.clusters());
         let lower = self.best.as_ref().is_none_or(|best| loss < best.loss);
         if lower || (!settled && loss.is_finite()) {
-            self.best = Some(Best { epoch: self.epoch, loss, state: self.model.state() });
+            self.best = Some(Best { epoch: self.epoch, loss, weights: self.learner.weights() });
             self.stale = 0;
         } else {
             self.stale += 1;
         }
+    }
+
+    /// Goes on to the next stage, which starts from the weights as they are.
+    pub fn next_stage(&mut self) {
+        self.stage += 1;
+        self.entered = false;
+        (self.epoch, self.batch, self.stale, self.bad_steps) = (0, 0, 0, 0);
+        self.best = None;
+        self.monitor = Monitor::new(self.monitor.clusters());
     }
 }

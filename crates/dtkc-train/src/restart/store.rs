@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use dtkc_core::{Model, NamedArray};
+use dtkc_core::{NamedArray, Values};
+use dtkc_methods::Learner;
 use serde::{Deserialize, Serialize};
 
 use super::{Best, Ended, Outcome, Restart};
-use crate::checkpoint::{self, Array, Values, float_array, floats};
+use crate::checkpoint::{self, float_array, floats, with_prefix, without_prefix};
 use crate::error::TrainError;
 use crate::monitor::Monitor;
-use crate::optimizer::{Adam, AdamConfig};
 
 /// What a checkpoint belongs to. One of other settings or other data is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +26,8 @@ impl Identity {
     fn check(&self, path: &Path, found: &Self) -> Result<(), TrainError> {
         let what = match () {
             () if found.restart != self.restart => "another restart",
-            () if found.config_hash != self.config_hash => "a run with other settings",
             () if found.data != self.data => "a run on other data",
+            () if found.config_hash != self.config_hash => "a run with other settings",
             () => return Ok(()),
         };
         Err(TrainError::ForeignCheckpoint { path: path.to_owned(), what })
@@ -38,9 +38,10 @@ impl Identity {
 struct LastMeta {
     identity: Identity,
     log_lines: usize,
+    stage: usize,
+    entered: bool,
     epoch: usize,
     batch: usize,
-    adam_steps: u64,
     best_epoch: usize,
     stale: usize,
     bad_steps: usize,
@@ -57,14 +58,14 @@ pub struct BestMeta {
     pub epoch: usize,
 }
 
-/// A stored network without its optimiser.
+/// The weights of a finished restart, without what training needed beside them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredNetwork {
     /// Where it comes from.
     pub meta: BestMeta,
-    /// Weights and running statistics.
-    pub state: Vec<NamedArray>,
-    /// Images in each cluster of the training set.
+    /// The learner's weights.
+    pub weights: Vec<NamedArray>,
+    /// Items of the training set in each cluster.
     pub sizes: Vec<u64>,
 }
 
@@ -79,22 +80,23 @@ impl Restart {
         let meta = LastMeta {
             identity: identity.clone(),
             log_lines,
+            stage: self.stage,
+            entered: self.entered,
             epoch: self.epoch,
             batch: self.batch,
-            adam_steps: self.adam.steps(),
             best_epoch: self.best.as_ref().map_or(0, |best| best.epoch),
             stale: self.stale,
             bad_steps: self.bad_steps,
             skipped: self.skipped,
             ended: self.ended,
         };
-        let mut arrays = checkpoint::network_arrays("model.", &self.model.state());
-        arrays.extend(self.adam.save());
+        let mut arrays: Vec<NamedArray> = with_prefix("weights.", &self.learner.weights()).collect();
+        arrays.extend(with_prefix("progress.", &self.learner.progress()));
         arrays.extend(self.monitor.save());
-        arrays.push(float_array("stage_losses", &self.stage_losses));
+        arrays.push(float_array("round_losses", &self.round_losses));
         if let Some(best) = &self.best {
             arrays.push(float_array("best_loss", &[best.loss]));
-            arrays.extend(checkpoint::network_arrays("best.", &best.state));
+            arrays.extend(with_prefix("best.", &best.weights));
         }
         if let Some(outcome) = &self.outcome {
             arrays.push(float_array("outcome.loss", &[outcome.loss]));
@@ -104,22 +106,20 @@ impl Restart {
         checkpoint::write(path, &meta, &arrays)
     }
 
-    /// Reads what [`Restart::save`] wrote into a fresh `model`.
-    pub fn load(path: &Path, identity: &Identity, mut model: Model, adam: AdamConfig) -> Result<Self, TrainError> {
+    /// Reads what [`Restart::save`] wrote into a fresh `learner`.
+    pub fn load(path: &Path, identity: &Identity, mut learner: Box<dyn Learner>) -> Result<Self, TrainError> {
         let damaged = |reason: String| TrainError::DamagedCheckpoint { path: path.to_owned(), reason };
         let (meta, arrays) = checkpoint::read::<LastMeta>(path)?;
         identity.check(path, &meta.identity)?;
-        let clusters = model.valid_config().config().clusters;
-        model.load_state(&checkpoint::network_state("model.", &arrays)).map_err(|e| damaged(e.to_string()))?;
-        let adam = Adam::restore(adam, meta.adam_steps, &arrays)
-            .filter(|adam| adam.fits(&model))
-            .ok_or_else(|| damaged("the optimiser's state does not fit the network".into()))?;
+        let clusters = learner.clusters();
+        learner.set_weights(&without_prefix("weights.", &arrays)).map_err(|e| damaged(e.to_string()))?;
+        learner.set_progress(&without_prefix("progress.", &arrays)).map_err(|e| damaged(e.to_string()))?;
         let monitor = Monitor::restore(clusters, &arrays)
             .ok_or_else(|| damaged("the figures of its epoch are not complete".into()))?;
         let best = floats(&arrays, "best_loss").and_then(|loss| loss.first()).map(|&loss| Best {
             epoch: meta.best_epoch,
             loss,
-            state: checkpoint::network_state("best.", &arrays),
+            weights: without_prefix("best.", &arrays),
         });
         let outcome = read_outcome(&arrays, clusters);
         if meta.ended.is_some() != outcome.is_some() {
@@ -127,16 +127,17 @@ impl Restart {
         }
         Ok(Self {
             index: identity.restart,
+            learner,
+            stage: meta.stage,
+            entered: meta.entered,
             epoch: meta.epoch,
             batch: meta.batch,
-            model,
-            adam,
             monitor,
             best,
             stale: meta.stale,
             bad_steps: meta.bad_steps,
             skipped: meta.skipped,
-            stage_losses: floats(&arrays, "stage_losses").unwrap_or_default().to_vec(),
+            round_losses: floats(&arrays, "round_losses").unwrap_or_default().to_vec(),
             ended: meta.ended,
             outcome,
         })
@@ -146,7 +147,7 @@ impl Restart {
 impl StoredNetwork {
     /// Writes the network.
     pub fn save(&self, path: &Path) -> Result<(), TrainError> {
-        let mut arrays = checkpoint::network_arrays("model.", &self.state);
+        let mut arrays: Vec<NamedArray> = with_prefix("weights.", &self.weights).collect();
         arrays.push(sizes_array(&self.sizes));
         checkpoint::write(path, &self.meta, &arrays)
     }
@@ -156,26 +157,24 @@ impl StoredNetwork {
         let (meta, arrays) = checkpoint::read::<BestMeta>(path)?;
         identity.check(path, &meta.identity)?;
         let sizes = read_sizes(&arrays).unwrap_or_default();
-        Ok(Self { meta, state: checkpoint::network_state("model.", &arrays), sizes })
+        Ok(Self { meta, weights: without_prefix("weights.", &arrays), sizes })
     }
 }
 
-fn read_outcome(arrays: &[Array], clusters: usize) -> Option<Outcome> {
+fn read_outcome(arrays: &[NamedArray], clusters: usize) -> Option<Outcome> {
     let loss = *floats(arrays, "outcome.loss")?.first()?;
     let scores = floats(arrays, "outcome.scores").and_then(|scores| scores.try_into().ok());
     let sizes = read_sizes(arrays).filter(|sizes| sizes.len() == clusters)?;
     Some(Outcome { loss, scores, sizes })
 }
 
-fn sizes_array(sizes: &[u64]) -> Array {
-    // A dataset's indices fit 32 bits (the monitor says so too), and so do its counts.
-    let values = sizes.iter().map(|&size| u32::try_from(size).unwrap_or(u32::MAX)).collect();
-    Array { name: "sizes".into(), shape: vec![sizes.len()], values: Values::U32(values) }
+fn sizes_array(sizes: &[u64]) -> NamedArray {
+    NamedArray::list("sizes", Values::U64(sizes.to_vec()))
 }
 
-fn read_sizes(arrays: &[Array]) -> Option<Vec<u64>> {
-    arrays.iter().find(|a| a.name == "sizes").and_then(|a| match &a.values {
-        Values::U32(values) => Some(values.iter().map(|&v| u64::from(v)).collect()),
+fn read_sizes(arrays: &[NamedArray]) -> Option<Vec<u64>> {
+    match &NamedArray::find(arrays, "sizes")?.values {
+        Values::U64(sizes) => Some(sizes.clone()),
         _ => None,
-    })
+    }
 }

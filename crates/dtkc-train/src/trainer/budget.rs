@@ -19,7 +19,7 @@ const USABLE: f64 = 0.9;
 /// What fits the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
-    pub(super) runs: usize,
+    pub(super) restarts: usize,
     pub(super) epochs: usize,
 }
 
@@ -64,7 +64,7 @@ impl Budget {
     /// Makes the plan from the time that one epoch takes.
     pub(super) fn make_plan(&mut self, config: &RunConfig, epoch_seconds: f64) -> Result<Plan, TrainError> {
         let plan = fitting(config, self.seconds.unwrap_or(f64::INFINITY) * USABLE / epoch_seconds.max(1e-9));
-        let text = serde_json::to_string(&plan).unwrap_or_default();
+        let text = serde_json::to_string(&plan).map_err(std::io::Error::from)?;
         dtkc_files::write(&self.path, text.as_bytes())?;
         self.plan = Some(plan);
         Ok(plan)
@@ -73,12 +73,12 @@ impl Budget {
 
 /// The most restarts, and if there is only one the most epochs, that cost no more than `epochs` epochs in all.
 fn fitting(config: &RunConfig, epochs: f64) -> Plan {
-    let asked = &config.settings.plan;
-    let cost = |runs| prune::total_epochs(&prune::stages(config.pruning(), runs, asked.epochs), runs) as f64;
-    let runs = (1..=asked.runs).rev().find(|&runs| cost(runs) <= epochs);
-    match runs {
-        Some(runs) => Plan { runs, epochs: asked.epochs },
-        None => Plan { runs: 1, epochs: (epochs as usize).clamp(1, asked.epochs) },
+    let asked = &config.plan;
+    let cost = |n| prune::total_epochs(&prune::rounds(config.pruning(), n, asked.epochs), n) as f64;
+    let restarts = (1..=asked.restarts).rev().find(|&n| cost(n) <= epochs);
+    match restarts {
+        Some(restarts) => Plan { restarts, epochs: asked.epochs },
+        None => Plan { restarts: 1, epochs: (epochs as usize).clamp(1, asked.epochs) },
     }
 }
 
@@ -93,19 +93,19 @@ mod tests {
 
     #[test]
     fn restarts_are_reduced_first_and_epochs_only_for_a_single_one() {
-        let config = config("preset = 'authors'\nplan.runs = 20\nplan.epochs = 100");
-        assert_eq!(fitting(&config, 1e9), Plan { runs: 20, epochs: 100 });
-        assert_eq!(fitting(&config, 350.0), Plan { runs: 3, epochs: 100 });
-        assert_eq!(fitting(&config, 40.5), Plan { runs: 1, epochs: 40 });
-        assert_eq!(fitting(&config, 0.2), Plan { runs: 1, epochs: 1 });
+        let config = config("preset = 'authors'\nplan.restarts = 20\nplan.epochs = 100");
+        assert_eq!(fitting(&config, 1e9), Plan { restarts: 20, epochs: 100 });
+        assert_eq!(fitting(&config, 350.0), Plan { restarts: 3, epochs: 100 });
+        assert_eq!(fitting(&config, 40.5), Plan { restarts: 1, epochs: 40 });
+        assert_eq!(fitting(&config, 0.2), Plan { restarts: 1, epochs: 1 });
     }
 
     #[test]
     fn pruning_makes_room_for_more_restarts() {
         let config =
-            config("preset = 'plus'\nplan.runs = 20\nplan.epochs = 100\nplan.prune = true\nprune.first_epoch = 5");
+            config("preset = 'plus'\nplan.restarts = 20\nplan.epochs = 100\nplan.prune = true\nprune.first_epoch = 5");
         // 20 restarts cost 380 epochs (see prune.rs).
-        assert_eq!(fitting(&config, 380.0).runs, 20);
-        assert!((2..20).contains(&fitting(&config, 300.0).runs));
+        assert_eq!(fitting(&config, 380.0).restarts, 20);
+        assert!((2..20).contains(&fitting(&config, 300.0).restarts));
     }
 }

@@ -1,19 +1,14 @@
-//! Epochs of one restart.
+//! Stages and epochs of one restart: steps, the figures of an epoch, when to stop.
 
-use dtkc_dataset::Batch;
 use std::time::{Duration, Instant};
 
-use dtkc_cli::interrupt;
-use dtkc_core::augment::BatchKey;
-use dtkc_core::regroup::OutputLayer;
+use dtkc_methods::learner::{CLUSTERING, EpochPlace, Passes as _, StepClock, StepPlace};
+use dtkc_methods::places::{self, Pass};
 
 use super::Trainer;
 use crate::error::TrainError;
-use crate::eval;
 use crate::log::EpochRecord;
-use crate::recipe::{Parts, StepPlace};
 use crate::restart::{Ended, Restart};
-use crate::seeds::{self, Purpose};
 
 /// So many steps in a row that are not finite end a restart.
 const MOST_BAD_STEPS: usize = 25;
@@ -26,14 +21,35 @@ struct Times {
 }
 
 impl Trainer<'_> {
-    /// Trains until `until` epochs are complete or the restart ends. Saves now and then.
-    pub(super) fn train_epochs(&mut self, restart: &mut Restart, until: usize) -> Result<(), TrainError> {
+    /// Trains all stages before the last one, and the last until `until` of its epochs are complete or the restart ends.
+    pub(super) fn train_until(&mut self, restart: &mut Restart, until: usize) -> Result<(), TrainError> {
+        while restart.ended.is_none() {
+            if !restart.entered {
+                let entered = restart.learner.enter(restart.stage, &mut self.data);
+                entered.map_err(|error| self.explain(error.into()))?;
+                restart.entered = true;
+            }
+            let is_last = restart.stage + 1 == self.stages.len();
+            self.train_epochs(restart, if is_last { until } else { self.epochs_of(restart.stage) })?;
+            if is_last {
+                break;
+            }
+            if restart.ended.is_none() {
+                restart.next_stage();
+            }
+        }
+        Ok(())
+    }
+
+    /// Trains until `until` epochs of the stage are complete or the restart ends. Saves now and then.
+    fn train_epochs(&mut self, restart: &mut Restart, until: usize) -> Result<(), TrainError> {
         while restart.epoch < until {
             let times = self.pass(restart)?;
-            self.close_epoch(restart, &times)?;
+            let closed = self.close_epoch(restart, &times);
+            closed.map_err(|error| self.explain(error))?;
             if let Some(reason) = self.reason_to_end(restart) {
                 let left = until - restart.epoch;
-                self.console.spare((left * self.batches.len()) as u64);
+                self.console.spare((left * self.data.len()) as u64);
                 return self.finish_restart(restart, reason);
             }
             self.journal.save_if_due(restart)?;
@@ -42,12 +58,13 @@ impl Trainer<'_> {
     }
 
     fn reason_to_end(&self, restart: &Restart) -> Option<Ended> {
-        let patience = self.recipe.settings().plan.patience;
+        let patience = self.config.plan.patience;
+        let is_last = restart.stage + 1 == self.stages.len();
         if restart.bad_steps >= MOST_BAD_STEPS {
             Some(Ended::Diverged)
-        } else if patience > 0 && restart.stale >= patience {
+        } else if is_last && patience > 0 && restart.stale >= patience {
             Some(Ended::Patience)
-        } else if self.budget.exhausted() && restart.epoch < self.epochs() {
+        } else if is_last && self.budget.exhausted() && restart.epoch < self.epochs() {
             Some(Ended::Budget)
         } else {
             None
@@ -58,33 +75,36 @@ impl Trainer<'_> {
     fn pass(&mut self, restart: &mut Restart) -> Result<Times, TrainError> {
         let begin = Instant::now();
         let mut times = Times::default();
-        let steps = self.batches.batches_per_epoch();
-        let (index, epoch) = (restart.index as u64, restart.epoch as u64);
-        let seed = seeds::derive(self.config.run.seed, Purpose::Augmentation, &[index]);
-        let mut source = self.batches.epoch_from((index << 32) | epoch, restart.batch);
+        let (steps, epochs, seed) = (self.data.steps(), self.scheduled(restart.stage), self.config.run.seed);
+        let Restart { index, stage, epoch, .. } = *restart;
+        let mut source = self.data.from(Pass::Training { restart: index, stage, epoch }, restart.batch);
         loop {
             let waiting = Instant::now();
             let Some(batch) = source.next() else { break };
             times.loading += waiting.elapsed();
-            let key = BatchKey { seed, epoch, batch: restart.batch as u64 };
-            let place = StepPlace { key, epoch: epoch as f64 + restart.batch as f64 / steps as f64 };
-            let Batch { indices, images } = batch?;
-            let result = self.recipe.step(&mut restart.model, &mut restart.adam, &images, place, &mut Parts::default());
+            let batch = batch?;
+            let place = StepPlace {
+                stage,
+                epoch: epoch as f64 + restart.batch as f64 / steps as f64,
+                epochs,
+                views: places::views(seed, index, stage, epoch, restart.batch),
+            };
+            let result = restart.learner.step(&batch, &place, &mut StepClock::start());
             restart.batch += 1;
             if result.applied {
                 restart.bad_steps = 0;
-                restart.monitor.step(indices.len(), &result.loss);
-                restart.monitor.memberships(&indices, &result.membership);
+                restart.monitor.step(batch.len(), &result.loss);
+                restart.monitor.memberships(&batch.indices, &result.membership);
             } else {
                 restart.bad_steps += 1;
                 restart.skipped += 1;
                 restart.monitor.skip();
             }
-            self.console.step(restart, indices.len());
+            self.console.step(restart, self.stages[stage].name, batch.len());
             if restart.bad_steps >= MOST_BAD_STEPS {
                 break;
             }
-            if interrupt::requested() {
+            if self.console.stop() {
                 self.journal.save(restart)?;
                 return Err(interrupted(self.journal.root(), restart));
             }
@@ -96,17 +116,19 @@ impl Trainer<'_> {
         Ok(times)
     }
 
-    /// Writes the epoch down and looks whether it was the best.
+    /// Looks whether the epoch was the best, lets the learner act on its end and writes it down.
     fn close_epoch(&mut self, restart: &mut Restart, times: &Times) -> Result<(), TrainError> {
         let usage = restart.monitor.usage();
         let scores = self.training_scores(restart)?;
-        let better = self.better_output(restart)?;
-        let record = EpochRecord {
+        let stage = self.stages[restart.stage].name;
+        let place = EpochPlace { stage: restart.stage, done: restart.epoch + 1, epochs: self.epochs_of(restart.stage) };
+        let mut record = EpochRecord {
             restart: restart.index,
-            epoch: restart.epoch + 1,
+            stage: (stage != CLUSTERING).then(|| stage.to_owned()),
+            epoch: place.done,
             loss: restart.monitor.loss(),
             terms: restart.monitor.terms(),
-            lr: self.recipe.lr(restart.epoch as f64 + 1.0),
+            lr: restart.learner.learning_rate(place.stage, place.done as f64, self.scheduled(place.stage)),
             used_clusters: usage.used,
             entropy: usage.entropy,
             smallest_share: usage.smallest,
@@ -114,32 +136,23 @@ impl Trainer<'_> {
             skipped_steps: restart.monitor.skipped(),
             acc: scores.map(|s| s.acc),
             nmi: scores.map(|s| s.nmi),
-            regrouped: better.is_some(),
+            regrouped: false,
             seconds: times.total.as_secs_f64(),
             loading_seconds: times.loading.as_secs_f64(),
         };
+        restart.close_epoch(restart.learner.is_settled(&place));
+        record.regrouped = restart.learner.end_epoch(&place, &mut self.data)?.regrouped;
         self.journal.append(&record)?;
-        self.console.epoch(&record, self.recipe.clusters());
-        restart.close_epoch(self.settled(restart.epoch + 1));
-        match better {
-            Some(layer) => restart.model.replace_output(layer).map_err(|e| TrainError::Mismatch(e.to_string())),
-            None => Ok(()),
-        }
+        self.console.epoch(&record, restart.learner.clusters());
+        Ok(())
     }
 
-    /// A better output layer from the fine clusters. It is looked for three times in the first half of the training:
-    /// earlier the fine clusters say nothing, later there is no time to learn from it.
-    fn better_output(&mut self, restart: &Restart) -> Result<Option<OutputLayer>, TrainError> {
-        let (done, epochs) = (restart.epoch + 1, self.epochs());
-        let due = (2..=4).any(|eighths| done == (epochs * eighths).div_ceil(8)) && done < epochs;
-        if !due || !self.recipe.has_fine_clusters() {
-            return Ok(None);
-        }
-        let (seed, count) = (self.config.run.seed, self.config.run.comparison_batches);
-        eval::propose_output(&self.recipe, &restart.model, &mut self.batches, seed, count)
+    /// The epochs by which the learning rate of a stage falls.
+    fn scheduled(&self, stage: usize) -> usize {
+        if stage + 1 == self.stages.len() { self.config.plan.epochs } else { self.stages[stage].epochs }
     }
 
-    /// Agreement of the labels with the clusters that the images got while they were trained on: free, and good
+    /// Agreement of the labels with the clusters that the items got while they were trained on: free, and good
     /// enough to follow a run by.
     fn training_scores(&self, restart: &Restart) -> Result<Option<dtkc_metrics::Scores>, TrainError> {
         let Some(labels) = &self.labels else { return Ok(None) };
@@ -147,16 +160,20 @@ impl Trainer<'_> {
         if pairs.is_empty() {
             return Ok(None);
         }
-        let truth: Vec<i64> = pairs.iter().map(|&(image, _)| labels[image as usize]).collect();
+        let truth: Vec<i64> = pairs.iter().map(|&(item, _)| labels[item as usize]).collect();
         let clusters: Vec<i64> = pairs.iter().map(|&(_, cluster)| i64::from(cluster)).collect();
         Ok(Some(dtkc_metrics::scores(&truth, &clusters)?))
     }
 
-    /// Whether every weight of the loss had its final value in this epoch.
-    fn settled(&self, epoch: usize) -> bool {
-        let loss = &self.recipe.settings().loss;
-        let start = if loss.self_label > 0.0 { loss.self_label_start } else { 0.0 };
-        epoch as f64 > loss.ramp.max(start)
+    /// A stop inside a learner's own work: the last checkpoint has what was done before it.
+    fn explain(&self, error: TrainError) -> TrainError {
+        match error {
+            TrainError::Stopped => TrainError::Interrupted(format!(
+                "everything up to the last checkpoint is saved; go on with `dtkc-train resume {}`",
+                self.journal.root().display()
+            )),
+            other => other,
+        }
     }
 }
 

@@ -22,7 +22,7 @@ impl<'a> Journal<'a> {
     /// Opens the log and cuts off what the checkpoints do not know.
     pub(super) fn open(run: &'a RunDir, config: &RunConfig) -> Result<Self, TrainError> {
         let mut lines = 0;
-        for index in 0..config.settings.plan.runs {
+        for index in 0..config.plan.restarts {
             let path = run.last(index);
             if path.exists() {
                 lines = lines.max(restart::log_lines(&path)?);
@@ -30,7 +30,7 @@ impl<'a> Journal<'a> {
         }
         Ok(Self {
             run,
-            config_hash: config.hash(),
+            config_hash: config.hash()?,
             data: config.data.fingerprint.clone(),
             log: Log::open(&run.log(), lines)?,
             interval: Duration::from_secs_f64(config.run.checkpoint_seconds),
@@ -76,7 +76,7 @@ impl<'a> Journal<'a> {
         let identity = self.identity(restart.index);
         let epoch = restart.best.as_ref().map_or(0, |best| best.epoch);
         let sizes = restart.outcome.as_ref().map(|outcome| outcome.sizes.clone()).unwrap_or_default();
-        let network = StoredNetwork { meta: BestMeta { identity, epoch }, state: restart.model.state(), sizes };
+        let network = StoredNetwork { meta: BestMeta { identity, epoch }, weights: restart.learner.weights(), sizes };
         network.save(&self.run.best(restart.index))
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers of the optimiser and the course of its learning rate.
 
-use crate::ConfigError;
+use dtkc_core::ConfigError;
 use serde::{Deserialize, Serialize};
 
 /// How the learning rate changes with time, after the warm-up.
@@ -15,7 +15,7 @@ pub enum Schedule {
 
 /// Adam, its learning rate and the clipping of gradients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct OptimConfig {
     /// Learning rate.
     pub lr: f64,
@@ -35,6 +35,13 @@ pub struct OptimConfig {
     pub epsilon: f64,
     /// Added to the gradient as `weight_decay * weight`; 0 turns it off.
     pub weight_decay: f64,
+}
+
+impl Default for OptimConfig {
+    /// The paper's.
+    fn default() -> Self {
+        Self::adam(1e-4)
+    }
 }
 
 impl OptimConfig {

@@ -12,7 +12,7 @@ mod square;
 
 use burn::tensor::Tensor;
 
-use crate::Output;
+use dtkc_core::{Output, OutputLayer};
 use coarsen::coarsen;
 use square::{Square, add_outer};
 
@@ -25,15 +25,6 @@ const RIDGE: f64 = 1e-3;
 
 /// Least squares cost the cube of the embedding's size: a wider one is left alone.
 const WIDEST: usize = 1024;
-
-/// A new output layer: weight `[hidden, k]` row-major, bias `[k]`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OutputLayer {
-    /// Weights.
-    pub weight: Vec<f32>,
-    /// Bias.
-    pub bias: Vec<f32>,
-}
 
 /// What paired batches say, from which a new output layer follows.
 #[derive(Debug, Clone, Default)]

@@ -6,9 +6,9 @@
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor, TensorData, Transaction};
-use dtkc_core::OptimConfig;
+use dtkc_core::{NamedArray, StateError, Values};
 
-use crate::checkpoint::{Array, Values};
+use super::OptimConfig;
 
 /// The numbers of Adam.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -120,46 +120,35 @@ impl Adam {
         }
     }
 
-    /// The moments as arrays of a checkpoint; the number of steps is saved by the caller.
-    pub fn save(&self) -> Vec<Array> {
-        let array = |name: String, values: &[f32]| Array {
-            name,
-            shape: vec![values.len()],
-            values: Values::F32(values.to_vec()),
-        };
-        let both = self.moments.iter().enumerate();
-        both.flat_map(|(i, m)| {
-            [array(format!("adam.first.{i}"), &m.first), array(format!("adam.second.{i}"), &m.second)]
-        })
-        .collect()
-    }
-
-    /// The state of [`Adam::save`] after `steps` steps; `None` when the arrays do not belong together.
-    pub fn restore(config: AdamConfig, steps: u64, arrays: &[Array]) -> Option<Self> {
-        let mut moments = Vec::new();
-        for i in 0.. {
-            let find = |name: String| arrays.iter().find(|a| a.name == name);
-            let (first, second) = (find(format!("adam.first.{i}")), find(format!("adam.second.{i}")));
-            let (first, second) = match (first, second) {
-                (Some(first), Some(second)) => (first, second),
-                (None, None) => break,
-                _ => return None,
-            };
-            let (Values::F32(first), Values::F32(second)) = (&first.values, &second.values) else { return None };
-            if first.len() != second.len() {
-                return None;
-            }
-            moments.push(Moments { first: first.clone(), second: second.clone() });
+    /// The moments and the number of steps as named arrays.
+    pub fn save(&self) -> Vec<NamedArray> {
+        let mut arrays = vec![NamedArray::list("adam.steps", Values::U64(vec![self.steps]))];
+        for (i, Moments { first, second }) in self.moments.iter().enumerate() {
+            arrays.push(NamedArray::list(format!("adam.first.{i}"), Values::F32(first.clone())));
+            arrays.push(NamedArray::list(format!("adam.second.{i}"), Values::F32(second.clone())));
         }
-        // Moments appear with the first step.
-        (moments.is_empty() == (steps == 0)).then_some(Self { config, steps, moments })
+        arrays
     }
 
-    /// Whether the moments have the sizes of this model's weights.
-    pub fn fits<M: Module>(&self, model: &M) -> bool {
+    /// The state of [`Adam::save`]; fails when the arrays do not belong together or to this model's weights.
+    pub fn restore<M: Module>(config: AdamConfig, arrays: &[NamedArray], model: &M) -> Result<Self, StateError> {
+        let steps = match NamedArray::find(arrays, "adam.steps").map(|array| &array.values) {
+            Some(Values::U64(steps)) if steps.len() == 1 => steps[0],
+            _ => return Err(StateError::Missing("adam.steps".into())),
+        };
         let mut sizes = Sizes(Vec::new());
         model.visit(&mut sizes);
-        self.moments.is_empty() || self.moments.iter().map(|m| m.first.len()).eq(sizes.0)
+        // Moments appear with the first step.
+        let sizes = if steps == 0 { Vec::new() } else { sizes.0 };
+        let moments = sizes.into_iter().enumerate().map(|(i, size)| {
+            let of = |name: String| match NamedArray::find(arrays, &name).map(|array| &array.values) {
+                Some(Values::F32(values)) if values.len() == size => Ok(values.clone()),
+                Some(values) => Err(StateError::Shape { name, found: vec![values.len()], expected: vec![size] }),
+                None => Err(StateError::Missing(name)),
+            };
+            Ok(Moments { first: of(format!("adam.first.{i}"))?, second: of(format!("adam.second.{i}"))? })
+        });
+        Ok(Self { config, steps, moments: moments.collect::<Result<_, StateError>>()? })
     }
 }
 
@@ -306,10 +295,12 @@ mod tests {
     fn the_state_survives_a_checkpoint() {
         let mut adam = Adam::new(config(None));
         let model = two_steps(&mut adam, 1.0);
-        let back = Adam::restore(config(None), 2, &adam.save()).unwrap();
+        let back = Adam::restore(config(None), &adam.save(), &model).unwrap();
         assert_eq!(back, adam);
-        assert!(back.fits(&model));
-        assert!(Adam::restore(config(None), 0, &adam.save()).is_none());
-        assert!(Adam::restore(config(None), 2, &adam.save()[1..]).is_none());
+        assert!(Adam::restore(config(None), &adam.save()[1..], &model).is_err());
+        let arrays = adam.save();
+        assert!(Adam::restore(config(None), &arrays[..arrays.len() - 1], &model).is_err());
+        let fresh = Adam::new(config(None));
+        assert_eq!(Adam::restore(config(None), &fresh.save(), &model).unwrap(), fresh);
     }
 }

@@ -7,7 +7,7 @@ use dtkc_core::ValidModel;
 /// weights and gradient to the input of every convolution and dense layer (the images need no gradient), and with
 /// `companions` the products of the tensor kernel with their gradients. Symmetry that an implementation may use to
 /// save work is not deducted, nor is work that it does beyond this.
-pub fn step_flops(model: &ValidModel, batch: usize, companions: bool) -> f64 {
+pub(super) fn step_flops(model: &ValidModel, batch: usize, companions: bool) -> f64 {
     let config = model.config();
     let (n, mut total) = (batch as f64, 0.0);
     let (mut channels, mut is_first) = (config.channels, true);

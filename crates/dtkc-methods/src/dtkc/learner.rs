@@ -1,0 +1,222 @@
+//! DTKC and DDC as a learner: images in, loss, gradients, new weights.
+
+use burn::module::Module as _;
+use burn::tensor::{Device, Tensor};
+use dtkc_core::augment::BatchKey;
+use dtkc_core::{
+    Augmenter, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel, Views,
+    scale_images,
+};
+use dtkc_item::{Batch, Items};
+use dtkc_onnx::Network;
+
+use super::Settings;
+use super::flops::step_flops;
+use super::regroup::Evidence;
+use crate::learner::{
+    Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
+};
+use crate::optimizer::Adam;
+use crate::places::Pass;
+use crate::{LearnError, SettingError, Task};
+
+/// Images after which batch-norm statistics no longer change in a digit that matters.
+const STATISTICS_IMAGES: usize = 20_000;
+
+/// DTKC or DDC on its way.
+pub struct DtkcLearner {
+    settings: Settings,
+    epochs: usize,
+    batch: usize,
+    objective: Objective,
+    augmenter: Option<Augmenter>,
+    device: Device,
+    model: Model,
+    adam: Adam,
+}
+
+impl DtkcLearner {
+    /// New weights from `seed`.
+    pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
+        let valid = settings.model(task.input, task.clusters)?;
+        let augmenter = match settings.paired() {
+            true => Some(Augmenter::new(&settings.augment, valid.config().size()).map_err(SettingError::from)?),
+            false => None,
+        };
+        Ok(Self {
+            settings: settings.clone(),
+            epochs: task.plan.epochs,
+            batch: task.plan.batch,
+            objective: Objective::new(&settings.loss).map_err(SettingError::from)?,
+            augmenter,
+            device: task.device.clone(),
+            model: valid.init(&task.device.clone().autodiff(), seed),
+            adam: Adam::new((&settings.optim).into()),
+        })
+    }
+
+    fn valid(&self) -> &ValidModel {
+        self.model.valid_config()
+    }
+
+    /// Images as the network sees them in evaluation.
+    fn clean(&self, items: &Items) -> Tensor<4> {
+        scale_images(pixels(items), self.valid().config().size(), &self.device)
+    }
+
+    /// Images as the loss wants them: single, or paired with a second view.
+    fn views(&self, items: &Items, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
+        match &self.augmenter {
+            Some(augmenter) => (augmenter.pairs(pixels(items), key, device), Views::Paired),
+            None => (scale_images(pixels(items), self.valid().config().size(), device), Views::Single),
+        }
+    }
+
+    /// What the network says about a batch in training mode, without training on it.
+    fn output(&self, items: &Items, key: BatchKey) -> (Output, Views) {
+        let (x, views) = self.views(items, key, &self.device);
+        (self.model.valid().forward_train(x), views)
+    }
+
+    /// Whether there are fine clusters that training improves and that a new output layer can be made from.
+    fn has_fine_clusters(&self) -> bool {
+        self.settings.paired() && self.settings.loss.overclustering > 0.0 && self.valid().fine_clusters() > 0
+    }
+
+    /// A better output layer from the fine clusters. It is looked for three times in the first half of the training:
+    /// earlier the fine clusters say nothing, later there is no time to learn from it.
+    fn better_output(
+        &self,
+        place: &EpochPlace,
+        data: &mut dyn Passes,
+    ) -> Result<Option<OutputLayer>, LearnError> {
+        let EpochPlace { done, epochs, .. } = *place;
+        let due = (2..=4).any(|eighths| done == (epochs * eighths).div_ceil(8)) && done < epochs;
+        if !due || !self.has_fine_clusters() {
+            return Ok(None);
+        }
+        let mut evidence = Evidence::default();
+        for batch in data.comparison() {
+            let (batch, key) = batch?;
+            evidence.add(&self.output(&batch.items, key).0);
+        }
+        Ok(evidence.propose())
+    }
+}
+
+impl Learner for DtkcLearner {
+    fn stages(&self) -> Vec<Stage> {
+        vec![Stage { name: CLUSTERING, epochs: self.epochs }]
+    }
+
+    fn step(&mut self, batch: &Batch, place: &StepPlace, clock: &mut StepClock) -> StepResult {
+        let (x, views) = self.views(&batch.items, place.views, &self.device.clone().autodiff());
+        clock.lap(|c| &mut c.data);
+        let output = self.model.forward_train(x);
+        clock.lap(|c| &mut c.forward);
+        let terms = self.objective.evaluate(&output, views, Moment { epoch: place.epoch });
+        let loss = terms.read();
+        let membership = views.first(output.membership.clone().detach()).into_data();
+        let membership = membership.iter::<f32>().collect();
+        clock.lap(|c| &mut c.loss);
+        if !loss.is_finite() {
+            return StepResult { loss, membership, applied: false };
+        }
+        let mut gradients = terms.total.backward();
+        clock.lap(|c| &mut c.backward);
+        let lr = self.learning_rate(place.stage, place.epoch, place.epochs);
+        let (mut stepped, applied) = self.adam.step(self.model.clone(), &mut gradients, lr);
+        if applied {
+            stepped.update_running(&output, self.settings.network.batch_norm_momentum);
+            self.model = stepped;
+        }
+        clock.lap(|c| &mut c.update);
+        StepResult { loss, membership, applied }
+    }
+
+    fn is_settled(&self, place: &EpochPlace) -> bool {
+        let loss = &self.settings.loss;
+        let start = if loss.self_label > 0.0 { loss.self_label_start } else { 0.0 };
+        place.done as f64 > loss.ramp.max(start)
+    }
+
+    fn end_epoch(&mut self, place: &EpochPlace, data: &mut dyn Passes) -> Result<EpochEnd, LearnError> {
+        let better = self.better_output(place, data)?;
+        let regrouped = better.is_some();
+        if let Some(layer) = better {
+            self.model.replace_output(layer)?;
+        }
+        Ok(EpochEnd { regrouped })
+    }
+
+    fn learning_rate(&self, _stage: usize, epoch: f64, epochs: usize) -> f64 {
+        self.settings.optim.lr_at(epoch, epochs as f64)
+    }
+
+    fn loss(&self, batch: &Batch, views: BatchKey) -> f64 {
+        let (output, views) = self.output(&batch.items, views);
+        self.objective.evaluate(&output, views, Moment::LATE).read().total
+    }
+
+    /// Replaces the running batch-norm statistics, which lag behind the weights, by those of clean images.
+    fn settle(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
+        if !self.settings.refresh_statistics {
+            return Ok(());
+        }
+        let valid = self.model.valid();
+        let mut pass = StatisticsPass::new();
+        for batch in joined(data.batches(Pass::Everything), self.batch) {
+            pass.add(&valid.forward_train(self.clean(&batch?.items)));
+            if pass.images() >= STATISTICS_IMAGES {
+                break;
+            }
+        }
+        pass.apply(&mut self.model);
+        Ok(())
+    }
+
+    fn answers(&self, items: &Items) -> Answers {
+        let output = self.model.valid().forward_eval(self.clean(items));
+        let [_, width] = output.embedding.dims();
+        Answers {
+            clusters: self.clusters(),
+            membership: output.membership.into_data().iter::<f32>().collect(),
+            width,
+            embedding: output.embedding.into_data().iter::<f32>().collect(),
+        }
+    }
+
+    fn clusters(&self) -> usize {
+        self.valid().config().clusters
+    }
+
+    fn weights(&self) -> Vec<NamedArray> {
+        self.model.state()
+    }
+
+    fn set_weights(&mut self, weights: &[NamedArray]) -> Result<(), LearnError> {
+        Ok(self.model.load_state(weights)?)
+    }
+
+    fn progress(&self) -> Vec<NamedArray> {
+        self.adam.save()
+    }
+
+    fn set_progress(&mut self, progress: &[NamedArray]) -> Result<(), LearnError> {
+        self.adam = Adam::restore((&self.settings.optim).into(), progress, &self.model)?;
+        Ok(())
+    }
+
+    fn freeze(&self) -> Network {
+        self.model.to_network()
+    }
+
+    fn step_flops(&self, rows: usize) -> Option<f64> {
+        Some(step_flops(self.valid(), rows, self.settings.loss.lambda > 0.0))
+    }
+}
+
+fn pixels(items: &Items) -> &[u8] {
+    // `Settings::model` refuses everything but images before a learner is made.
+    items.pixels().unwrap_or_default()
+}

@@ -1,0 +1,157 @@
+//! The named starting points.
+
+use std::fmt;
+
+use dtkc_core::AugmentConfig;
+use dtkc_core::kernel::BandwidthRule;
+use dtkc_core::loss::MembershipSum;
+
+use super::Settings;
+use crate::optimizer::Schedule;
+use crate::{Method, TrainPlan};
+
+/// Where the numbers come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Preset {
+    /// The paper's text.
+    Paper,
+    /// The code that the paper links to (DanielTrosten/DTKC).
+    Authors,
+    /// Its successor (DanielTrosten/tk-uco).
+    TkUco,
+    /// Ours.
+    Plus,
+}
+
+impl Preset {
+    /// All presets.
+    pub const ALL: [Preset; 4] = [Preset::Paper, Preset::Authors, Preset::TkUco, Preset::Plus];
+
+    /// Its name in files and flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Preset::Paper => "paper",
+            Preset::Authors => "authors",
+            Preset::TkUco => "tk-uco",
+            Preset::Plus => "plus",
+        }
+    }
+
+    /// Its numbers.
+    pub fn settings(self, method: Method) -> (Settings, TrainPlan) {
+        // The neutral settings are the paper's terms and network.
+        let mut settings = Settings::default();
+        settings.loss.lambda = match method {
+            Method::Dtkc => 0.01,
+            Method::Ddc => 0.0,
+        };
+        let mut plan = TrainPlan::default();
+        match self {
+            Preset::Paper => {}
+            Preset::Authors => authors(&mut settings),
+            Preset::TkUco => tk_uco(&mut settings, method),
+            Preset::Plus => plus(&mut settings, &mut plan),
+        }
+        (settings, plan)
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+fn authors(settings: &mut Settings) {
+    settings.loss.bandwidth = BandwidthRule::Squared;
+    settings.optim.lr = 1e-3;
+    settings.optim.clip_norm = 10.0;
+}
+
+fn tk_uco(settings: &mut Settings, method: Method) {
+    settings.loss.bandwidth = BandwidthRule::Squared;
+    settings.loss.sigma = 0.30;
+    settings.loss.membership_sum = MembershipSum::Mean;
+    settings.optim.lr = match method {
+        Method::Dtkc => 1e-4,
+        Method::Ddc => 1e-3,
+    };
+}
+
+fn plus(settings: &mut Settings, plan: &mut TrainPlan) {
+    authors(settings);
+    settings.loss.membership_sum = MembershipSum::Mean;
+    settings.loss.consistency = 1.0;
+    // What ends most splits of one class into two clusters while two others share one: see REPRODUCING.md.
+    settings.loss.mutual_information = 1.0;
+    settings.optim.schedule = Schedule::Cosine;
+    settings.optim.final_lr = 0.01;
+    settings.augment = AugmentConfig::strong();
+    settings.network.fine = 5;
+    // The published presets score with the running averages; ours does not trust them.
+    settings.refresh_statistics = true;
+    // 120 images with two views each: mutual information is counted in k x k cells, and 60 images are too few for that.
+    plan.batch = 240;
+    // Restarts differ less than those of the paper; an epoch of a large set is worth many of a small one.
+    plan.restarts = 5;
+    plan.epochs = 0;
+    plan.prune = true;
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn settings(preset: Preset, method: Method) -> Settings {
+        preset.settings(method).0
+    }
+
+    #[test]
+    fn presets_hold_the_published_numbers() {
+        let paper = settings(Preset::Paper, Method::Dtkc);
+        assert_eq!((paper.loss.bandwidth, paper.loss.sigma), (BandwidthRule::Distance, 0.15));
+        assert_eq!((paper.optim.lr, paper.optim.clip_norm, paper.loss.lambda), (1e-4, 0.0, 0.01));
+        assert_eq!(paper.loss.membership_sum, MembershipSum::Sum);
+        let authors = settings(Preset::Authors, Method::Dtkc);
+        assert_eq!((authors.loss.bandwidth, authors.loss.sigma), (BandwidthRule::Squared, 0.15));
+        assert_eq!((authors.optim.lr, authors.optim.clip_norm), (1e-3, 10.0));
+        let tk_uco = settings(Preset::TkUco, Method::Dtkc);
+        assert_eq!((tk_uco.loss.bandwidth, tk_uco.loss.sigma), (BandwidthRule::Squared, 0.30));
+        assert_eq!((tk_uco.loss.membership_sum, tk_uco.optim.lr), (MembershipSum::Mean, 1e-4));
+        assert_eq!(settings(Preset::TkUco, Method::Ddc).optim.lr, 1e-3);
+        let published = [Preset::Paper, Preset::Authors, Preset::TkUco].map(|preset| preset.settings(Method::Dtkc));
+        let plan = TrainPlan { epochs: 100, patience: 30, batch: 120, restarts: 20, prune: false };
+        assert!(published.iter().all(|(settings, p)| *p == plan && !settings.paired() && !settings.refresh_statistics));
+    }
+
+    #[test]
+    fn plus_keeps_the_companions_and_trains_on_pairs() {
+        let (plus, plan) = Preset::Plus.settings(Method::Dtkc);
+        assert!(plus.loss.lambda > 0.0 && plus.paired() && plus.images_per_step(plan.batch) == 120);
+        assert_eq!(settings(Preset::Plus, Method::Ddc).loss.lambda, 0.0);
+    }
+
+    #[test]
+    fn the_epochs_of_plus_follow_the_number_of_images() {
+        let epochs = |preset: Preset, images| {
+            let (settings, mut plan) = preset.settings(Method::Dtkc);
+            plan.set_epochs(images, settings.images_per_step(plan.batch));
+            plan.epochs
+        };
+        assert_eq!([100, 9_298, 60_000, 10_000_000].map(|images| epochs(Preset::Plus, images)), [300, 65, 10, 3]);
+        assert_eq!(epochs(Preset::Paper, 60_000), 100);
+    }
+
+    #[test]
+    fn every_preset_of_every_method_is_checked_and_comes_back_from_its_table() {
+        for preset in Preset::ALL {
+            for method in Method::ALL {
+                let found = settings(preset, method);
+                found.check(method).unwrap();
+                let table = crate::layers::table(&found).unwrap();
+                assert_eq!(crate::layers::overlay("", &Settings::default(), &[&table]).unwrap(), found);
+            }
+        }
+    }
+}

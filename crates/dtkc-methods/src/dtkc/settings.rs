@@ -1,0 +1,115 @@
+//! The settings of DTKC and DDC, and their check.
+
+use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConfig, ValidModel};
+use dtkc_item::ItemShape;
+use serde::{Deserialize, Serialize};
+
+use crate::optimizer::OptimConfig;
+use crate::{LearnError, Method, SettingError};
+
+/// Every number of the method. The serialised form names every setting, so it is at once the record of a run and the
+/// list of what can be changed. The defaults are neutral: a term or a step that was added later is off.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Measure the batch-norm statistics again on clean images before a restart is scored and exported.
+    pub refresh_statistics: bool,
+    /// The network.
+    pub network: NetworkConfig,
+    /// The loss.
+    pub loss: LossConfig,
+    /// The optimiser.
+    pub optim: OptimConfig,
+    /// Random views; used when a term of the loss compares views.
+    pub augment: AugmentConfig,
+}
+
+impl Settings {
+    /// Whether each image is trained on together with a second view of it.
+    pub fn paired(&self) -> bool {
+        self.loss.needs_pairs()
+    }
+
+    /// Images per step of `batch` rows: all of them, or half with paired views.
+    pub fn images_per_step(&self, batch: usize) -> usize {
+        if self.paired() { batch.div_ceil(2) } else { batch }
+    }
+
+    /// Refuses what cannot work. The network is checked with the data, by [`Settings::model`].
+    pub fn check(&self, method: Method) -> Result<(), SettingError> {
+        self.loss.check()?;
+        self.optim.check()?;
+        self.augment.check()?;
+        let conflict = |text: &str| Err(ConfigError::Conflict(text.into()).into());
+        match (method, self.loss.lambda > 0.0) {
+            (Method::Ddc, true) => {
+                return conflict(
+                    "ddc has no companion objectives, so loss.lambda (--lambda) must be 0; with them it is --method dtkc",
+                );
+            }
+            (Method::Dtkc, false) => {
+                return conflict(
+                    "dtkc needs companion objectives, so loss.lambda (--lambda) must be more than 0; without them it is \
+                     --method ddc",
+                );
+            }
+            _ => {}
+        }
+        if self.paired() && self.augment.is_off() {
+            return conflict(
+                "the loss compares two views of each image but every augmentation is 0, so they would be equal: set \
+                 an augment number, or loss.consistency, loss.mutual_information and loss.self_label to 0",
+            );
+        }
+        Ok(())
+    }
+
+    /// The network for these items, checked.
+    pub fn model(&self, input: ItemShape, clusters: usize) -> Result<ValidModel, LearnError> {
+        let ItemShape::Image(shape) = input else {
+            return Err(LearnError::Unsuitable(format!("dtkc and ddc take images, but the set holds {input}")));
+        };
+        let config = ModelConfig::new(shape, clusters).with_network(self.network.clone());
+        Ok(config.check().map_err(SettingError::from)?)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::dtkc::Preset;
+
+    fn plus() -> Settings {
+        Preset::Plus.settings(Method::Dtkc).0
+    }
+
+    #[test]
+    fn comparing_views_without_augmentation_is_refused() {
+        let settings = Settings { augment: AugmentConfig::off(), ..plus() };
+        assert!(settings.check(Method::Dtkc).unwrap_err().to_string().contains("augment"));
+    }
+
+    #[test]
+    fn a_method_is_what_its_name_says() {
+        let error = plus().check(Method::Ddc).unwrap_err().to_string();
+        assert!(error.contains("ddc has no companion objectives") && error.contains("--method dtkc"), "{error}");
+        let without = Preset::Plus.settings(Method::Ddc).0;
+        without.check(Method::Ddc).unwrap();
+        assert!(without.check(Method::Dtkc).unwrap_err().to_string().contains("--method ddc"));
+    }
+
+    #[test]
+    fn blocks_are_replaced_as_a_whole() {
+        let layer = "network.blocks = [{ filters = 64 }]".parse().unwrap();
+        let settings = crate::layers::overlay("", &plus(), &[&layer]).unwrap();
+        assert_eq!(settings.network.blocks.len(), 1);
+        assert_eq!((settings.network.blocks[0].filters, settings.network.blocks[0].kernel), (64, 3));
+    }
+
+    #[test]
+    fn sequences_are_refused_in_one_sentence() {
+        let error = plus().model(ItemShape::Sequence { dim: 3 }, 4).unwrap_err().to_string();
+        assert_eq!(error, "dtkc and ddc take images, but the set holds sequences of 3 values a step");
+    }
+}

@@ -1,0 +1,58 @@
+//! What can go wrong with settings and while learning, one sentence each.
+
+use dtkc_core::{ConfigError, StateError};
+use thiserror::Error;
+
+/// Settings that cannot be used.
+#[derive(Debug, Error, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum SettingError {
+    /// A setting nobody knows.
+    #[error("there is no setting `{name}`; {hint}")]
+    Unknown {
+        /// The setting's full name.
+        name: String,
+        /// The names that exist there.
+        hint: String,
+    },
+    /// A value of the wrong kind.
+    #[error("the settings cannot be used: {0}")]
+    Value(String),
+    /// A preset or method nobody knows.
+    #[error("`{given}` is no {what}; there are {known}")]
+    Name {
+        /// "preset", "method", ...
+        what: &'static str,
+        /// The text given.
+        given: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// Settings that contradict each other.
+    #[error("{0}")]
+    Conflict(String),
+    /// Numbers that cannot work.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// Why a learner cannot go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LearnError {
+    /// The items could not be read.
+    #[error(transparent)]
+    Items(Box<dyn std::error::Error + Send + Sync>),
+    /// A stored state does not fit.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// Settings that cannot work with this data.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// Whoever started the work wants it to stop.
+    #[error("the work was stopped")]
+    Stopped,
+    /// Items of a kind that this method does not take.
+    #[error("{0}")]
+    Unsuitable(String),
+}

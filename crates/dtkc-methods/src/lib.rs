@@ -1,0 +1,34 @@
+//! One folder per clustering method, each a learner with its own checked settings.
+//!
+//! The training loop, restarts, checkpoints, export and choice of k know a method only through [`Learner`]: its stages,
+//! what it does when it enters one, a step, the end of an epoch, what it says about items, its state as named arrays, and
+//! itself frozen as a network. Neither files nor terminals are known here.
+//!
+//! | part | where |
+//! |---|---|
+//! | what a method must be able to do | [`learner`] |
+//! | the methods there are, and their settings by name | [`Method`], [`MethodSettings`] |
+//! | DTKC and DDC | [`dtkc`] |
+//! | how long and how often to train | [`TrainPlan`] |
+//! | layers of settings: preset, file, flags | [`layers`] |
+//! | Adam, its learning rate | [`optimizer`] |
+//! | every seed and every order of items that has a purpose | [`places`] |
+//!
+//! To add a method: a folder with `settings.rs` (a checked table, neutral defaults, presets) and `learner.rs`, a name in
+//! `method.rs`, an arm in `settings.rs`. It then trains, resumes, is scored, exported, labelled with and served.
+
+pub mod dtkc;
+mod error;
+pub mod layers;
+pub mod learner;
+mod method;
+pub mod optimizer;
+pub mod places;
+mod plan;
+mod settings;
+
+pub use error::{LearnError, SettingError};
+pub use learner::{Answers, Learner};
+pub use method::Method;
+pub use plan::TrainPlan;
+pub use settings::{MethodSettings, Task};

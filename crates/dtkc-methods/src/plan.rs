@@ -1,0 +1,57 @@
+//! How long and how often to train.
+
+use dtkc_core::ConfigError;
+use serde::{Deserialize, Serialize};
+
+/// Steps that a run gets when its epochs are left open, within these bounds: large sets are not cut to a part of
+/// themselves, and small ones do not go on for ever.
+const STEPS: usize = 5000;
+const FEWEST_EPOCHS: usize = 3;
+const MOST_EPOCHS: usize = 300;
+
+/// How long and how often to train. The defaults are the paper's protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainPlan {
+    /// Most epochs of the clustering stage; 0 for as many as the number of items asks for.
+    pub epochs: usize,
+    /// Stop after so many epochs without a lower mean loss; 0 never stops early.
+    pub patience: usize,
+    /// Rows per step. With paired views half of them are items and half their second views.
+    pub batch: usize,
+    /// Independent restarts; the one with the lowest loss is kept.
+    pub restarts: usize,
+    /// Drop hopeless restarts early.
+    pub prune: bool,
+}
+
+impl Default for TrainPlan {
+    fn default() -> Self {
+        Self { epochs: 100, patience: 30, batch: 120, restarts: 20, prune: false }
+    }
+}
+
+impl TrainPlan {
+    /// The number of epochs where it was left open: enough for some thousand steps, however many items there are.
+    pub fn set_epochs(&mut self, items: usize, items_per_step: usize) {
+        if self.epochs == 0 {
+            let steps = items.div_ceil(items_per_step).max(1);
+            self.epochs = STEPS.div_ceil(steps).clamp(FEWEST_EPOCHS, MOST_EPOCHS);
+        }
+    }
+
+    /// Refuses what cannot work.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        for (name, value) in [("batch", self.batch), ("restarts", self.restarts)] {
+            if value == 0 {
+                return Err(ConfigError::Zero { name: format!("plan.{name}") });
+            }
+        }
+        match self.batch {
+            1 => Err(ConfigError::Conflict(
+                "plan.batch = 1 cannot separate clusters: use at least 2, better 120".into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
