@@ -1,6 +1,7 @@
 //! The network's configuration and its check.
 
 use crate::ConfigError;
+use dtkc_item::ImageShape;
 use serde::{Deserialize, Serialize};
 
 /// Whether convolutions shrink their input.
@@ -85,12 +86,8 @@ impl Default for NetworkConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Rows of an image.
-    pub height: usize,
-    /// Columns of an image.
-    pub width: usize,
-    /// Channels of an image.
-    pub channels: usize,
+    /// The images.
+    pub input: ImageShape,
     /// Number of clusters k.
     pub clusters: usize,
     /// The network between image and clusters.
@@ -107,9 +104,8 @@ const MOST_FINE: usize = 500;
 
 impl ModelConfig {
     /// The paper's network for images of this size.
-    pub fn new(size: ImageShape, clusters: usize) -> Self {
-        let ImageShape { height, width, channels } = size;
-        Self { height, width, channels, clusters, network: NetworkConfig::default() }
+    pub fn new(input: ImageShape, clusters: usize) -> Self {
+        Self { input, clusters, network: NetworkConfig::default() }
     }
 
     /// The same with another network.
@@ -123,22 +119,17 @@ impl ModelConfig {
             return Err(ConfigError::Clusters(self.clusters));
         }
         bounded("clusters", self.clusters, MOST_UNITS)?;
-        bounded("height", self.height, MOST_SIDE)?;
-        bounded("width", self.width, MOST_SIDE)?;
-        bounded("channels", self.channels, 64)?;
+        bounded("height", self.input.height, MOST_SIDE)?;
+        bounded("width", self.input.width, MOST_SIDE)?;
+        bounded("channels", self.input.channels, 64)?;
         self.network.check_numbers()?;
-        let shapes = self.network.shapes(self.size()).map_err(|block| ConfigError::TooSmall {
-            height: self.height,
-            width: self.width,
+        let shapes = self.network.shapes(self.input).map_err(|block| ConfigError::TooSmall {
+            height: self.input.height,
+            width: self.input.width,
             block: block + 1,
             remedy: self.network.comfortable_side(),
         })?;
         Ok(ValidModel { config: self, shapes })
-    }
-
-    /// Size of the input images.
-    pub fn size(&self) -> ImageShape {
-        ImageShape { height: self.height, width: self.width, channels: self.channels }
     }
 }
 

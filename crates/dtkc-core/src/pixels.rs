@@ -1,7 +1,7 @@
 //! Bytes to network input.
 
-use dtkc_item::ImageShape;
 use burn::tensor::{Device, Tensor, TensorData};
+use dtkc_item::ImageShape;
 
 /// Scales each image to [0, 1] by its own minimum and maximum; a constant image becomes zeros.
 ///

@@ -130,7 +130,9 @@ fn unfit(name: &str, old: &Value, new: &Value, error: &toml::de::Error) -> Setti
         (Value::Integer(_), Value::Float(_) | Value::Integer(_)) => {
             format!("{name} must be a whole number of at least 0, not {new}")
         }
-        (old, new) if kind(old) != kind(new) => format!("{name} must be {}, not {new}: {}", kind(old), first_line(error)),
+        (old, new) if kind(old) != kind(new) => {
+            format!("{name} must be {}, not {new}: {}", kind(old), first_line(error))
+        }
         _ => format!("{name} = {new}: {}", first_line(error)),
     };
     SettingError::Value(text)

@@ -48,9 +48,9 @@ impl TrainPlan {
             }
         }
         match self.batch {
-            1 => Err(ConfigError::Conflict(
-                "plan.batch = 1 cannot separate clusters: use at least 2, better 120".into(),
-            )),
+            1 => {
+                Err(ConfigError::Conflict("plan.batch = 1 cannot separate clusters: use at least 2, better 120".into()))
+            }
             _ => Ok(()),
         }
     }

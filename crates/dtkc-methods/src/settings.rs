@@ -41,7 +41,8 @@ impl Method {
     pub fn preset(self, name: Option<&str>) -> Result<(&'static str, MethodSettings, TrainPlan), SettingError> {
         match self {
             Method::Dtkc | Method::Ddc => {
-                let preset = name.map_or(Ok(Preset::Plus), |name| by_name("preset", &Preset::ALL, Preset::name, name))?;
+                let preset =
+                    name.map_or(Ok(Preset::Plus), |name| by_name("preset", &Preset::ALL, Preset::name, name))?;
                 let (settings, plan) = preset.settings(self);
                 Ok((preset.name(), MethodSettings::Dtkc(Box::new(settings)), plan))
             }

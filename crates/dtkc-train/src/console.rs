@@ -34,9 +34,9 @@ impl<'a> Console<'a> {
         let (index, epoch) = (restart.index + 1, restart.epoch + 1);
         let (loss, used) = (restart.monitor.loss(), restart.monitor.usage().used);
         match restart.stage {
-            0 if restart.entered && stage == dtkc_methods::learner::CLUSTERING => self.observer.note(format_args!(
-                "restart {index}/{restarts} epoch {epoch}/{epochs} loss {loss:.4} clusters {used}"
-            )),
+            0 if restart.entered && stage == dtkc_methods::learner::CLUSTERING => self
+                .observer
+                .note(format_args!("restart {index}/{restarts} epoch {epoch}/{epochs} loss {loss:.4} clusters {used}")),
             _ => self.observer.note(format_args!("restart {index}/{restarts} {stage} epoch {epoch} loss {loss:.4}")),
         }
         self.observer.advance(items as u64);

@@ -1,15 +1,16 @@
 //! A trained network on a dataset: shares always, agreement where there are labels.
 
-use dtkc_dataset::{Batch, DataError, Dataset};
+use dtkc_dataset::{DataError, Dataset};
+use dtkc_item::{Batch, Items};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dtkc_cli::human;
+use dtkc_human as human;
 use dtkc_metrics::Confusion;
 use serde::Serialize;
 
-use crate::error::TrainError;
 use crate::assign;
+use crate::error::TrainError;
 use crate::saved::Saved;
 
 /// Images that are read at a time.
@@ -100,7 +101,9 @@ fn in_order(dataset: &Dataset) -> impl Iterator<Item = Result<Batch, DataError>>
     let len = dataset.len();
     (0..len).step_by(READ).map(move |start| {
         let range = start..(start + READ).min(len);
-        Ok(Batch { indices: range.clone().collect(), items: dataset.items(range)? })
+        let shape = dataset.require_images()?;
+        let items = Items::Images { shape, pixels: dataset.read_range(range.clone())? };
+        Ok(Batch { indices: range.collect(), items })
     })
 }
 

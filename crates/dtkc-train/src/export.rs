@@ -1,7 +1,7 @@
 //! The model file: written, run with ONNX Runtime, compared, and only then given its name.
 
 use dtkc_dataset::Dataset;
-use dtkc_item::{Batch, ItemShape, Items};
+use dtkc_item::{Batch, ImageSpec, Items};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -63,10 +63,9 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
 
 fn describe(saved: &Saved, resize: dtkc_item::Resize) -> Result<Metadata, TrainError> {
     let config = &saved.config;
-    let color = match config.data.channels {
-        1 => "gray",
-        3 => "rgb",
-        n => return Err(TrainError::Mismatch(format!("images of {n} channels have no colour mode in a model file"))),
+    let input = config.data.input;
+    let Some((shape, color)) = input.image().and_then(|shape| Some((shape, shape.color()?))) else {
+        return Err(TrainError::Mismatch(format!("{input} have no place in a model file yet")));
     };
     let mut metrics = BTreeMap::new();
     if let Some(figures) = &saved.figures {
@@ -75,15 +74,10 @@ fn describe(saved: &Saved, resize: dtkc_item::Resize) -> Result<Metadata, TrainE
             metrics.extend(value.map(|value| (name.to_owned(), value)));
         }
     }
+    let image = ImageSpec { height: shape.height, width: shape.width, color, resize };
+    let input = InputSpec { image, filter: dtkc_image::FILTER.into() };
+    let clusters = saved.order.iter().map(|&old| Cluster { name: None, size: saved.sizes[old] }).collect();
     Ok(Metadata {
-        input: InputSpec {
-            height: config.data.height,
-            width: config.data.width,
-            color: color.into(),
-            resize: resize.to_string(),
-            filter: dtkc_image::FILTER.into(),
-        },
-        clusters: saved.order.iter().map(|&old| Cluster { name: None, size: saved.sizes[old] }).collect(),
         provenance: Provenance {
             method: config.method.to_string(),
             preset: config.preset.clone(),
@@ -94,16 +88,14 @@ fn describe(saved: &Saved, resize: dtkc_item::Resize) -> Result<Metadata, TrainE
             tool_version: env!("CARGO_PKG_VERSION").into(),
         },
         metrics,
-        ..Metadata::default()
+        ..Metadata::new(input, clusters)
     })
 }
 
 /// Items spread evenly over the dataset.
 fn sample(path: &Path, saved: &Saved) -> Result<Batch, TrainError> {
     let dataset = Dataset::open(path)?;
-    let ItemShape::Image(shape) = dataset.shape() else {
-        return Err(TrainError::Mismatch(format!("{} holds {}, which cannot be exported yet", path.display(), dataset.shape())));
-    };
+    let shape = dataset.require_images()?;
     if dataset.shape() != saved.config.data.input {
         let text = format!("{} does not hold images of the size that the run was trained on", path.display());
         return Err(TrainError::Mismatch(text));

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dtkc_cli::human;
+use dtkc_human as human;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;

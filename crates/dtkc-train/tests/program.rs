@@ -3,9 +3,9 @@
 
 mod common;
 
+use common::{Place, SIDE, failure, fit, program};
 use dtkc_dataset::{ImageWriter, WriterOptions};
 use dtkc_item::ImageShape;
-use common::{Place, SIDE, failure, fit, program};
 use serde_json::Value;
 
 fn json(text: &[u8]) -> Value {

@@ -1,8 +1,8 @@
 //! Colour changes of a view, clamped to [0, 1].
 
-use dtkc_item::ImageShape;
 use super::config::AugmentConfig;
 use crate::random::{signed, unit};
+use dtkc_item::ImageShape;
 use rand_chacha::ChaCha8Rng;
 
 /// Entries of the table of powers; it is linear between them.

@@ -1,8 +1,8 @@
 //! One affine map per view, with optional elastic distortion, bilinear.
 
-use dtkc_item::ImageShape;
 use super::config::{AugmentConfig, Fill};
 use crate::random::{signed, unit};
+use dtkc_item::ImageShape;
 use rand_chacha::ChaCha8Rng;
 
 /// Cells of the coarse grid of displacements, per side.

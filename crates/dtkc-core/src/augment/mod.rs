@@ -10,10 +10,10 @@ mod geometry;
 
 pub use config::{AugmentConfig, Fill};
 
-use dtkc_item::ImageShape;
 use crate::pixels::{image_tensor, scale_pixels};
 use crate::{ConfigError, random};
 use burn::tensor::{Device, Tensor};
+use dtkc_item::ImageShape;
 use rayon::prelude::*;
 
 /// Which random numbers a batch gets.

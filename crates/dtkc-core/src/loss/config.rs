@@ -104,11 +104,8 @@ impl LossConfig {
             ("certainty", self.certainty),
             ("self_label", self.self_label),
         ];
-        let others = [
-            ("overclustering", self.overclustering),
-            ("self_label_start", self.self_label_start),
-            ("ramp", self.ramp),
-        ];
+        let others =
+            [("overclustering", self.overclustering), ("self_label_start", self.self_label_start), ("ramp", self.ramp)];
         for (name, value) in terms.into_iter().chain(others) {
             within(name, value, 0.0..=1e6, "between 0 and 1e6")?;
         }

@@ -4,6 +4,7 @@ use super::Model;
 use super::layers::{Block, Conv, Dense, Norm};
 use super::state::values;
 use crate::config::Padding;
+use dtkc_item::ItemShape;
 use dtkc_onnx::{Layer, Network, Weights};
 
 impl Model {
@@ -20,7 +21,7 @@ impl Model {
         layers.extend([Layer::Flatten, dense(&self.hidden), Layer::Relu]);
         layers.extend(self.hidden_norm.as_ref().map(|norm| batch_norm(norm, epsilon)));
         layers.extend([Layer::Embedding, dense(&self.output), Layer::Softmax]);
-        Network { height: config.height, width: config.width, channels: config.channels, layers }
+        Network { input: ItemShape::Image(config.input), layers }
     }
 }
 

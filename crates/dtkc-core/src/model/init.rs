@@ -16,7 +16,7 @@ impl ValidModel {
     pub fn init(&self, device: &Device, seed: u64) -> Model {
         let config = self.config();
         let mut maker = Maker { rng: random::generator(seed, b"weights.", 0, 0), device, next: 0 };
-        let mut channels = config.channels;
+        let mut channels = config.input.channels;
         let mut blocks = Vec::new();
         for block in &config.network.blocks {
             blocks.push(maker.block(block, channels));

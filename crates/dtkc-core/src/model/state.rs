@@ -35,6 +35,14 @@ impl Values {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// The values of an array of weights; none where the array holds something else.
+    pub fn weights(&self) -> &[f32] {
+        match self {
+            Self::F32(values) => values,
+            _ => &[],
+        }
+    }
 }
 
 /// Part of a state that must come back to the last bit, row-major.

@@ -1,10 +1,10 @@
 //! Batches that break naive code: the loss and every gradient stay finite.
 
-use dtkc_item::ImageShape;
-use crate::support::{device, named_gradients, noise};
+use crate::support::{device, floats, losses, named_gradients, noise};
 use burn::tensor::Tensor;
 use dtkc_core::augment::BatchKey;
-use dtkc_core::{Augmenter, Method, Model, ModelConfig, Moment, Objective, Preset, Settings, Views, scale_images};
+use dtkc_core::{AugmentConfig, Augmenter, Model, ModelConfig, Moment, Objective, Views, scale_images};
+use dtkc_item::ImageShape;
 
 const SIZE: ImageShape = ImageShape { height: 20, width: 22, channels: 1 };
 
@@ -18,11 +18,7 @@ fn bytes(n: usize, seed: u64) -> Vec<u8> {
 
 #[track_caller]
 fn assert_trains(what: &str, model: &Model, x: Tensor<4>, views: Views) {
-    for preset in Preset::ALL {
-        let mut loss = Settings::preset(preset, Method::Dtkc).loss;
-        if preset == Preset::Plus {
-            (loss.mutual_information, loss.balance, loss.certainty, loss.self_label) = (0.5, 0.5, 0.5, 0.5);
-        }
+    for (preset, loss) in losses() {
         let output = model.forward_train(x.clone());
         let terms = Objective::new(&loss).unwrap().evaluate(&output, views, Moment::LATE);
         let values = terms.read();
@@ -69,7 +65,7 @@ fn fewer_images_than_clusters_and_single_images() {
     assert_trains("2 of 10", &model(10), single(&bytes(2, 5)), Views::Single);
     assert_trains("one image", &model(10), single(&bytes(1, 6)), Views::Single);
     assert_trains("one image, two clusters", &model(2), single(&bytes(1, 6)), Views::Single);
-    let augmenter = Augmenter::new(&Settings::preset(Preset::Plus, Method::Dtkc).augment, SIZE).unwrap();
+    let augmenter = Augmenter::new(&AugmentConfig::strong(), SIZE).unwrap();
     let pair = augmenter.pairs(&bytes(1, 6), BatchKey { seed: 0, epoch: 0, batch: 0 }, &device());
     assert_trains("one pair", &model(10), pair, Views::Paired);
 }
@@ -85,11 +81,11 @@ fn dead_channels_and_a_dead_network() {
     let mut state = dead.state();
     // Half of the channels of the last convolution give nothing, whatever the image.
     let beta = state.iter_mut().find(|a| a.name == "blocks.1.norm.beta").unwrap();
-    beta.values[..16].fill(-100.0);
+    floats(beta)[..16].fill(-100.0);
     dead.load_state(&state).unwrap();
     assert_trains("dead channels", &dead, single(&bytes(8, 8)), Views::Single);
     let beta = state.iter_mut().find(|a| a.name == "blocks.1.norm.beta").unwrap();
-    beta.values.fill(-100.0);
+    floats(beta).fill(-100.0);
     dead.load_state(&state).unwrap();
     assert_trains("dead network", &dead, single(&bytes(8, 8)), Views::Single);
 }
@@ -99,11 +95,11 @@ fn certain_memberships() {
     let mut certain = model(4);
     let mut state = certain.state();
     let weight = state.iter_mut().find(|a| a.name == "output.weight").unwrap();
-    weight.values.iter_mut().for_each(|w| *w *= 1e4);
+    floats(weight).iter_mut().for_each(|w| *w *= 1e4);
     certain.load_state(&state).unwrap();
     assert_trains("certain", &certain, single(&bytes(8, 9)), Views::Paired);
     let bias = state.iter_mut().find(|a| a.name == "output.bias").unwrap();
-    bias.values[0] = 1e6;
+    floats(bias)[0] = 1e6;
     certain.load_state(&state).unwrap();
     assert_trains("all in one cluster", &certain, single(&bytes(8, 9)), Views::Paired);
 }
@@ -113,9 +109,9 @@ fn a_broken_weight_is_noticed_and_named() {
     let mut broken = model(3);
     let mut state = broken.state();
     // Behind the last ReLU: `max(NaN, 0)` may be 0.
-    state.iter_mut().find(|a| a.name == "output.weight").unwrap().values[0] = f32::NAN;
+    floats(state.iter_mut().find(|a| a.name == "output.weight").unwrap())[0] = f32::NAN;
     broken.load_state(&state).unwrap();
-    let loss = Settings::preset(Preset::Plus, Method::Dtkc).loss;
+    let [.., (_, loss)] = losses();
     let output = broken.forward_train(single(&bytes(4, 1)));
     let values = Objective::new(&loss).unwrap().evaluate(&output, Views::Single, Moment::LATE).read();
     assert!(!values.is_finite() && values.first_non_finite() == Some("separation"), "{values:?}");

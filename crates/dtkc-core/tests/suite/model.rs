@@ -1,11 +1,14 @@
 //! The model as a whole: seeds, state, statistics, frozen form, a few steps of training.
 
-use dtkc_item::ImageShape;
-use crate::support::{assert_close, device, noise, read};
+use crate::support::{assert_close, device, losses, noise, read};
 use burn::module::Module;
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor};
-use dtkc_core::{BlockConfig, Method, Model, ModelConfig, Moment, NetworkConfig, Objective, Padding, Preset, Settings, StateError, StatisticsPass, ValidModel, Views, scale_images, scale_pixels};
+use dtkc_core::{
+    BlockConfig, Model, ModelConfig, Moment, NetworkConfig, Objective, Padding, StateError, StatisticsPass, ValidModel,
+    Values, Views, scale_images, scale_pixels,
+};
+use dtkc_item::ImageShape;
 use dtkc_onnx::Layer;
 
 const SIZE: ImageShape = ImageShape { height: 20, width: 24, channels: 3 };
@@ -36,15 +39,15 @@ fn the_seed_decides_the_weights() {
 fn weights_have_the_papers_scale() {
     let state = valid().init(&device(), 0).state();
     let array = |name: &str| state.iter().find(|a| a.name == name).unwrap();
-    let limit = |name: &str| array(name).values.iter().fold(0.0f32, |m, v| m.max(v.abs()));
+    let limit = |name: &str| array(name).values.weights().iter().fold(0.0f32, |m, v| m.max(v.abs()));
     for (name, fan) in [("blocks.0.convs.0.weight", 75.0), ("blocks.1.convs.1.weight", 288.0), ("output.weight", 105.0)]
     {
         let bound = (6.0f32 / fan).sqrt();
         assert!(limit(name) <= bound && limit(name) > 0.97 * bound, "{name}: {} {bound}", limit(name));
     }
     assert_eq!(array("blocks.1.convs.0.weight").shape, [3, 3, 32, 32]);
-    assert!(state.iter().filter(|a| a.name.ends_with("bias")).all(|a| a.values.iter().all(|v| *v == 0.0)));
-    assert!(array("hidden_norm.variance").values.iter().all(|v| *v == 1.0));
+    assert!(state.iter().filter(|a| a.name.ends_with("bias")).all(|a| a.values.weights().iter().all(|v| *v == 0.0)));
+    assert!(array("hidden_norm.variance").values.weights().iter().all(|v| *v == 1.0));
 }
 
 #[test]
@@ -75,7 +78,7 @@ fn a_state_that_does_not_fit_changes_nothing() {
     wrong[3].shape = vec![1, 2];
     assert!(matches!(model.load_state(&wrong), Err(StateError::Shape { name, .. }) if name == other[3].name));
     let mut more = other.clone();
-    more.push(dtkc_core::NamedArray { name: "stranger".into(), shape: vec![1], values: vec![0.0] });
+    more.push(dtkc_core::NamedArray { name: "stranger".into(), shape: vec![1], values: Values::F32(vec![0.0]) });
     assert_eq!(model.load_state(&more), Err(StateError::Unknown("stranger".into())));
     assert_eq!(model.state(), before);
 }
@@ -89,9 +92,9 @@ fn running_statistics_move_and_clones_keep_theirs() {
     let find = |model: &Model, name: &str| model.state().into_iter().find(|a| a.name == name).unwrap().values;
     let batch = read(output.statistics[1].variance.clone());
     let expected: Vec<f64> = batch.iter().map(|v| 0.9 + 0.1 * v).collect();
-    let found: Vec<f64> = find(&model, "blocks.1.norm.variance").iter().map(|&v| f64::from(v)).collect();
+    let found: Vec<f64> = find(&model, "blocks.1.norm.variance").weights().iter().map(|&v| f64::from(v)).collect();
     assert_close("running variance", &found, &expected, 1e-6);
-    assert!(find(&kept, "blocks.1.norm.variance").iter().all(|v| *v == 1.0));
+    assert!(find(&kept, "blocks.1.norm.variance").weights().iter().all(|v| *v == 1.0));
 }
 
 #[test]
@@ -108,7 +111,7 @@ fn a_pass_over_the_data_gives_the_statistics_of_one_huge_batch() {
     pass.apply(&mut model);
     let find = |name: &str| -> Vec<f64> {
         let array = model.state().into_iter().find(|a| a.name == name).unwrap();
-        array.values.iter().map(|&v| f64::from(v)).collect()
+        array.values.weights().iter().map(|&v| f64::from(v)).collect()
     };
     // Exact for the first batch norm; later ones see inputs that were normalised by smaller batches.
     assert_close("mean", &find("blocks.0.norm.mean"), &read(whole.statistics[0].mean.clone()), 1e-5);
@@ -135,8 +138,8 @@ fn evaluation_does_not_depend_on_the_batch() {
 #[test]
 fn a_few_steps_lower_the_loss_and_repeat_exactly() {
     let run = || {
-        let settings = Settings::preset(Preset::TkUco, Method::Dtkc);
-        let objective = Objective::new(&settings.loss).unwrap();
+        let [_, _, (_, loss), _] = losses();
+        let objective = Objective::new(&loss).unwrap();
         let mut model = valid().init(&device(), 7);
         let mut optimiser = AdamConfig::new().init();
         let x = input(16, 3, &device());

@@ -1,10 +1,12 @@
 //! Whole networks against PyTorch float64 with given weights (scripts/golden/core_golden.py).
 
-use dtkc_item::ImageShape;
 use crate::support::{assert_close, device, golden, named_gradients, read};
 use burn::module::Module;
 use burn::tensor::Tensor;
-use dtkc_core::{LossConfig, Model, ModelConfig, Moment, NamedArray, NetworkConfig, Objective, Output, Views, scale_images};
+use dtkc_core::{
+    LossConfig, Model, ModelConfig, Moment, NamedArray, NetworkConfig, Objective, Output, Values, Views, scale_images,
+};
+use dtkc_item::ImageShape;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -54,7 +56,7 @@ impl Case {
     fn model(&self) -> Model {
         let config = ModelConfig::new(self.size(), self.clusters).with_network(self.network.clone());
         let mut model = config.check().unwrap().init(&device(), 0);
-        let values = |array: &Array| array.values.iter().map(|&v| v as f32).collect();
+        let values = |array: &Array| Values::F32(array.values.iter().map(|&v| v as f32).collect());
         let state: Vec<NamedArray> = self
             .state
             .iter()

@@ -2,6 +2,9 @@
 
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Device, Gradients, Tensor, TensorData};
+use dtkc_core::kernel::BandwidthRule;
+use dtkc_core::loss::MembershipSum;
+use dtkc_core::{LossConfig, NamedArray, Values};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
@@ -34,6 +37,31 @@ pub fn noise(len: usize, seed: u64) -> Vec<f64> {
             (state >> 11) as f64 / (1u64 << 52) as f64 - 1.0
         })
         .collect()
+}
+
+/// The losses of the published presets and one with every term, by name.
+pub fn losses() -> [(&'static str, LossConfig); 4] {
+    let paper = LossConfig { lambda: 0.01, ..LossConfig::default() };
+    let authors = LossConfig { bandwidth: BandwidthRule::Squared, ..paper.clone() };
+    let tk_uco = LossConfig { sigma: 0.3, membership_sum: MembershipSum::Mean, ..authors.clone() };
+    let every = LossConfig {
+        membership_sum: MembershipSum::Mean,
+        consistency: 1.0,
+        mutual_information: 0.5,
+        balance: 0.5,
+        certainty: 0.5,
+        self_label: 0.5,
+        ..authors.clone()
+    };
+    [("paper", paper), ("authors", authors), ("tk-uco", tk_uco), ("every term", every)]
+}
+
+/// The values of an array of weights.
+pub fn floats(array: &mut NamedArray) -> &mut [f32] {
+    match &mut array.values {
+        Values::F32(values) => values,
+        other => panic!("{} holds {other:?}", array.name),
+    }
 }
 
 /// Memberships from noise.

@@ -1,6 +1,5 @@
 //! Arithmetic of a training step.
 
-use dtkc_item::ImageShape;
 use dtkc_core::ValidModel;
 
 /// Multiplications and additions of one step over `batch` rows, by the plain formulas: forward, gradient to the
@@ -10,8 +9,8 @@ use dtkc_core::ValidModel;
 pub(super) fn step_flops(model: &ValidModel, batch: usize, companions: bool) -> f64 {
     let config = model.config();
     let (n, mut total) = (batch as f64, 0.0);
-    let (mut channels, mut is_first) = (config.channels, true);
-    let mut side = (config.height, config.width);
+    let (mut channels, mut is_first) = (config.input.channels, true);
+    let mut side = (config.input.height, config.input.width);
     for (block, shape) in config.network.blocks.iter().zip(model.block_shapes()) {
         for _ in 0..block.convs {
             if config.network.padding == dtkc_core::Padding::Valid {

@@ -40,7 +40,7 @@ impl DtkcLearner {
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
         let valid = settings.model(task.input, task.clusters)?;
         let augmenter = match settings.paired() {
-            true => Some(Augmenter::new(&settings.augment, valid.config().size()).map_err(SettingError::from)?),
+            true => Some(Augmenter::new(&settings.augment, valid.config().input).map_err(SettingError::from)?),
             false => None,
         };
         Ok(Self {
@@ -61,14 +61,14 @@ impl DtkcLearner {
 
     /// Images as the network sees them in evaluation.
     fn clean(&self, items: &Items) -> Tensor<4> {
-        scale_images(pixels(items), self.valid().config().size(), &self.device)
+        scale_images(pixels(items), self.valid().config().input, &self.device)
     }
 
     /// Images as the loss wants them: single, or paired with a second view.
     fn views(&self, items: &Items, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
         match &self.augmenter {
             Some(augmenter) => (augmenter.pairs(pixels(items), key, device), Views::Paired),
-            None => (scale_images(pixels(items), self.valid().config().size(), device), Views::Single),
+            None => (scale_images(pixels(items), self.valid().config().input, device), Views::Single),
         }
     }
 
@@ -85,11 +85,7 @@ impl DtkcLearner {
 
     /// A better output layer from the fine clusters. It is looked for three times in the first half of the training:
     /// earlier the fine clusters say nothing, later there is no time to learn from it.
-    fn better_output(
-        &self,
-        place: &EpochPlace,
-        data: &mut dyn Passes,
-    ) -> Result<Option<OutputLayer>, LearnError> {
+    fn better_output(&self, place: &EpochPlace, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
         let EpochPlace { done, epochs, .. } = *place;
         let due = (2..=4).any(|eighths| done == (epochs * eighths).div_ceil(8)) && done < epochs;
         if !due || !self.has_fine_clusters() {

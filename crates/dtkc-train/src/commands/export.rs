@@ -3,7 +3,7 @@
 use dtkc_item::Resize;
 use std::path::PathBuf;
 
-use dtkc_cli::human;
+use dtkc_human as human;
 use dtkc_train::device::DeviceName;
 use dtkc_train::export::{self, ExportOptions, Exported};
 use dtkc_train::saved::Saved;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, builder::PossibleValuesParser};
-use dtkc_cli::human;
+use dtkc_human as human;
 use dtkc_methods::{Method, layers};
 use dtkc_train::config::{self, Clusters, KRange, RunConfig};
 use dtkc_train::device::DeviceName;

@@ -56,9 +56,14 @@ fn the_hash_knows_what_matters() {
     for same in ["run.threads = 7", "plan.restarts = 3", "run.device = 'cuda'", "run.budget_seconds = 3.0"] {
         assert_eq!(hash(same), base, "{same}");
     }
-    for other in
-        ["run.seed = 1", "run.clusters = 5", "optim.lr = 0.5", "method = 'ddc'", "plan.epochs = 3", "data.fingerprint = 'x'"]
-    {
+    for other in [
+        "run.seed = 1",
+        "run.clusters = 5",
+        "optim.lr = 0.5",
+        "method = 'ddc'",
+        "plan.epochs = 3",
+        "data.fingerprint = 'x'",
+    ] {
         assert_ne!(hash(other), base, "{other}");
     }
 }
@@ -73,7 +78,9 @@ fn a_setting_that_came_later_does_not_orphan_a_run() {
     let text = std::fs::read_to_string(&path).unwrap();
     let older: String = text
         .lines()
-        .filter(|line| !["balance", "ramp", "refresh_statistics", "trial_steps"].iter().any(|new| line.starts_with(new)))
+        .filter(|line| {
+            !["balance", "ramp", "refresh_statistics", "trial_steps"].iter().any(|new| line.starts_with(new))
+        })
         .map(|line| format!("{line}\n"))
         .collect();
     assert!(older.len() < text.len());

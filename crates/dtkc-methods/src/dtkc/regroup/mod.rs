@@ -12,8 +12,8 @@ mod square;
 
 use burn::tensor::Tensor;
 
-use dtkc_core::{Output, OutputLayer};
 use coarsen::coarsen;
+use dtkc_core::{Output, OutputLayer};
 use square::{Square, add_outer};
 
 /// Nats by which the groups must beat the present clusters.
