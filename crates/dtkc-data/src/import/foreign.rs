@@ -85,7 +85,7 @@ fn collect(group: &Group, prefix: &str, depth: usize, out: &mut Vec<(String, hdf
         }
         let full = format!("{prefix}{name}");
         if let Ok(dataset) = group.dataset(&name) {
-            if h5::type_of(&dataset).as_ref().and_then(form).is_some() {
+            if h5::type_of(&dataset).as_ref().and_then(stored).is_some() {
                 out.push((full, dataset));
             }
         } else if let Ok(inner) = group.group(&name)
@@ -97,21 +97,21 @@ fn collect(group: &Group, prefix: &str, depth: usize, out: &mut Vec<(String, hdf
     Ok(())
 }
 
-/// How values are read.
+/// How values are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum Stored {
     Bytes,
     Bools,
     Integers,
     Floats,
 }
 
-fn form(descriptor: &TypeDescriptor) -> Option<Form> {
+fn stored(descriptor: &TypeDescriptor) -> Option<Stored> {
     match descriptor {
-        TypeDescriptor::Unsigned(size) if *size == hdf5::types::IntSize::U1 => Some(Form::Bytes),
-        TypeDescriptor::Unsigned(_) | TypeDescriptor::Integer(_) => Some(Form::Integers),
-        TypeDescriptor::Float(_) => Some(Form::Floats),
-        TypeDescriptor::Boolean => Some(Form::Bools),
+        TypeDescriptor::Unsigned(size) if *size == hdf5::types::IntSize::U1 => Some(Stored::Bytes),
+        TypeDescriptor::Unsigned(_) | TypeDescriptor::Integer(_) => Some(Stored::Integers),
+        TypeDescriptor::Float(_) => Some(Stored::Floats),
+        TypeDescriptor::Boolean => Some(Stored::Bools),
         _ => None,
     }
 }
@@ -122,13 +122,13 @@ fn read_labels(path: &Path, name: &str, dataset: &hdf5::Dataset) -> Result<Vec<i
         return Err(bad("there are too many labels".to_owned()));
     }
     let failed = |e: hdf5::Error| ImportError::from(h5::read_failed(path, &e));
-    let values = match h5::type_of(dataset).as_ref().and_then(form) {
-        Some(Form::Floats) => {
+    let values = match h5::type_of(dataset).as_ref().and_then(stored) {
+        Some(Stored::Floats) => {
             let floats = dataset.read_raw::<f64>().map_err(failed)?;
             let whole: Option<Vec<i64>> = floats.into_iter().map(whole).collect();
             whole.ok_or_else(|| bad("labels must be whole numbers".to_owned()))?
         }
-        Some(Form::Bools) => dataset.read_raw::<bool>().map_err(failed)?.into_iter().map(i64::from).collect(),
+        Some(Stored::Bools) => dataset.read_raw::<bool>().map_err(failed)?.into_iter().map(i64::from).collect(),
         _ => dataset.read_raw::<i64>().map_err(failed)?,
     };
     labels_from(&dataset.shape(), values).map_err(bad)
@@ -179,10 +179,10 @@ impl ArrayReader for ForeignReader {
         let first = SliceOrIndex::from(self.at..self.at + rows);
         let selection: Hyperslab = std::iter::once(first).chain(rest).collect::<Vec<_>>().into();
         self.at += rows;
-        let form = h5::type_of(&self.dataset).as_ref().and_then(form);
-        Ok(match form {
-            Some(Form::Bytes) => Block::Bytes(self.values(selection)?),
-            Some(Form::Bools) => {
+        let stored = h5::type_of(&self.dataset).as_ref().and_then(stored);
+        Ok(match stored {
+            Some(Stored::Bytes) => Block::Bytes(self.values(selection)?),
+            Some(Stored::Bools) => {
                 let bools: Vec<bool> = self.values(selection)?;
                 Block::Floats(bools.into_iter().map(|b| f32::from(u8::from(b))).collect())
             }

@@ -16,7 +16,7 @@ use super::detect::{self, Format, Input};
 use super::images::names::LabelsFrom;
 use super::open::{self, ReadOptions};
 use super::pipeline::{self, Item, Pipeline, Ready};
-use super::record::Source;
+use super::record::Importer;
 use super::shape::Wanted;
 use super::skipped::{self, Skipped};
 use super::summary::{Summary, class_counts};
@@ -156,7 +156,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Sends every source through; returns the formats.
-    fn all(&mut self, sources: &mut [Box<dyn Source>], target: &Target) -> Result<Vec<&'static str>, ImportError> {
+    fn all(&mut self, sources: &mut [Box<dyn Importer>], target: &Target) -> Result<Vec<&'static str>, ImportError> {
         let counts: Option<Vec<u64>> = sources.iter().map(|s| s.describe().count).collect();
         let total = counts.map(|c| c.iter().sum::<u64>()).map(|n| self.options.limit.map_or(n, |limit| n.min(limit)));
         // With classes left out the number is not known beforehand.
@@ -177,7 +177,7 @@ impl Run<'_> {
         Ok(formats)
     }
 
-    fn one(&mut self, source: &mut dyn Source, index: usize, target: &Target) -> Result<(), ImportError> {
+    fn one(&mut self, source: &mut dyn Importer, index: usize, target: &Target) -> Result<(), ImportError> {
         let format = source.describe().format;
         // Below several folders the same name can occur twice.
         let prefix = source.describe().origin.clone().filter(|_| self.several);

@@ -3,7 +3,7 @@
 use dtkc_item::{ImageSpec, ItemShape};
 
 use super::ImportError;
-use super::record::{Kind, Source};
+use super::record::{ContentForm, Importer};
 use super::run::ImportOptions;
 use super::shape;
 
@@ -19,14 +19,14 @@ pub enum Target {
 impl Target {
     /// Chooses by what the sources hold; what was not obvious is added to the notes.
     pub fn choose(
-        sources: &mut [Box<dyn Source>],
+        sources: &mut [Box<dyn Importer>],
         options: &ImportOptions,
         notes: &mut Vec<String>,
     ) -> Result<Self, ImportError> {
         let dims: Vec<Option<usize>> = sources
             .iter()
-            .map(|s| match s.describe().kind {
-                Kind::Sequences { dim } => Some(dim),
+            .map(|s| match s.describe().form {
+                ContentForm::Sequences { dim } => Some(dim),
                 _ => None,
             })
             .collect();

@@ -13,7 +13,7 @@ use crate::{DataError, h5, schema};
 /// The file under construction. The fields are dropped in order: HDF5 lets go of the partial file before
 /// it is removed.
 #[derive(Debug)]
-pub struct Sink {
+pub struct Draft {
     labels: Labels,
     paths: Option<Column<VarLenUnicode>>,
     label_names: Option<Vec<String>>,
@@ -30,7 +30,7 @@ enum Labels {
     Present { column: Column<i64>, least: i64, greatest: i64 },
 }
 
-impl Sink {
+impl Draft {
     pub fn create(target: &Path, options: WriterOptions) -> Result<Self, DataError> {
         let pending = Pending::beside(target).map_err(|e| h5::write_failed_io(target, &e))?;
         let failed = |e: hdf5::Error| h5::write_failed(target, &e);
