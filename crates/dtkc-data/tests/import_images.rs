@@ -1,7 +1,8 @@
 //! `dtkc-data import` of folders, archives and files of images.
 #![allow(clippy::unwrap_used)]
 
-use dtkc_testing::files::{gray_png, gz, png_that_claims, rgb_image, tar, zip};
+use dtkc_item::Resize;
+use dtkc_testing::files::{gray_png, gz, idx, png_that_claims, rgb_image, tar, zip};
 use dtkc_testing::{Place, first_pixels, labels, paths};
 use image::ImageFormat;
 
@@ -166,6 +167,42 @@ fn sizes_and_colours_are_chosen_and_can_be_given() {
     {
         assert_eq!(place.run(&[&["import", "set", "--out", "b.h5"][..], &flags].concat()).code, 2, "{flags:?}");
     }
+}
+
+#[test]
+fn the_rule_for_resizing_is_kept() {
+    let place = Place::of("dtkc-data");
+    place.write("set/a.png", gray_png(8, 8, 1));
+    place.write("set/b.png", gray_png(8, 8, 2));
+    place.write("images-idx3-ubyte", idx(&[2, 8, 8], &[7; 128]));
+    let import = |args: &[&str], out| place.made(&[&["import"][..], args, &["--out", out]].concat(), out).resize();
+    // Files may have any size, so that a rule belongs to them; arrays that stay as they are follow none.
+    assert_eq!(import(&["set"], "fit.h5"), Some(Resize::Fit));
+    assert_eq!(import(&["set", "--resize", "crop"], "crop.h5"), Some(Resize::Crop));
+    assert_eq!(import(&["images-idx3-ubyte"], "array.h5"), None);
+    assert_eq!(import(&["images-idx3-ubyte", "--color", "rgb"], "a.h5"), None);
+    assert_eq!(import(&["images-idx3-ubyte", "--size", "4x4"], "a.h5"), Some(Resize::Fit));
+    assert_eq!(import(&["images-idx3-ubyte", "--resize", "stretch"], "a.h5"), Some(Resize::Stretch));
+    // Our own files keep theirs.
+    assert_eq!(import(&["crop.h5"], "a.h5"), Some(Resize::Crop));
+    assert_eq!(import(&["crop.h5", "--size", "4x6"], "a.h5"), Some(Resize::Crop));
+    assert_eq!(import(&["crop.h5", "--resize", "fit"], "a.h5"), Some(Resize::Fit));
+    let said = place.run(["import", "crop.h5", "fit.h5", "--out", "a.h5"]).ok();
+    assert!(said.contains("several ways (crop, fit); fit is taken"), "{said}");
+    assert_eq!(place.made(&["synth", "--count", "10", "--out", "g.h5"], "g.h5").resize(), None);
+
+    let resize = |line: &str| {
+        let said = place.run_line(&format!("{line} --out a.h5")).ok();
+        (place.open("a.h5").resize(), said.contains("note: "))
+    };
+    assert_eq!(resize("subset crop.h5 --count 1"), (Some(Resize::Crop), false));
+    assert_eq!(resize("merge crop.h5 crop.h5"), (Some(Resize::Crop), false));
+    assert_eq!(resize("merge array.h5 crop.h5 --drop-labels"), (Some(Resize::Crop), false));
+    assert_eq!(resize("merge crop.h5 fit.h5"), (None, true));
+    assert!(place.run_line("info crop.h5").ok().contains("  resize       crop\n"));
+    let json: serde_json::Value = serde_json::from_str(&place.run_line("info crop.h5 --json").ok()).unwrap();
+    assert_eq!(json["resize"], "crop");
+    assert!(!place.run_line("info array.h5").ok().contains("resize"));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dtkc_cli::{Terminal, Usage};
 use dtkc_dataset::{DataError, Dataset, Writer, WriterOptions};
 use dtkc_human as human;
-use dtkc_item::ItemKind;
+use dtkc_item::{ItemKind, Resize};
 use dtkc_observe::Observer;
 
 use super::StorageArgs;
@@ -35,6 +35,8 @@ pub struct NewSet {
     pub source: String,
     pub label_names: Option<Vec<String>>,
     pub paths: bool,
+    /// How images were brought to their size.
+    pub resize: Option<Resize>,
     /// Items in all.
     pub count: usize,
 }
@@ -62,10 +64,10 @@ impl<'a> Output<'a> {
     /// Starts a file like `model`, which is one of the sources. `work` is the command's name.
     pub fn create(work: &str, args: &'a OutputArgs, model: &Dataset, set: NewSet) -> anyhow::Result<Self> {
         let name = args.name.clone().unwrap_or_else(|| stem(&args.out));
-        let NewSet { source, label_names, paths, count } = set;
+        let NewSet { source, label_names, paths, resize, count } = set;
         let compression = args.storage.compression();
-        let options =
-            WriterOptions { compression, paths, label_names, ..WriterOptions::new(model.shape(), name, source) };
+        let like = WriterOptions::new(model.shape(), name, source);
+        let options = WriterOptions { compression, paths, label_names, resize, ..like };
         let writer = Writer::create(&args.out, options)?;
         let terminal = Terminal::new(false);
         terminal.begin(work, model.kind().name(), Some(count as u64));

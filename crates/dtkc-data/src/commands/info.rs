@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use dtkc_cli::Terminal;
 use dtkc_dataset::{Dataset, Storage};
 use dtkc_human as human;
-use dtkc_item::{ImageShape, ItemKind};
+use dtkc_item::{ImageShape, ItemKind, Resize};
 use dtkc_observe::Observer;
 use serde::Serialize;
 
@@ -54,6 +54,8 @@ struct Report {
     count: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<ImageShape>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resize: Option<Resize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<SequenceShape>,
     storage: Storage,
@@ -104,6 +106,7 @@ impl Report {
             source: dataset.source().to_owned(),
             count: dataset.len(),
             image: dataset.image_shape(),
+            resize: dataset.resize(),
             sequence,
             storage: dataset.storage().clone(),
             has_paths: dataset.has_paths(),
@@ -123,6 +126,9 @@ impl Report {
         line("values", format!("{} {:?}{}", self.storage.dtype, self.storage.shape, self.range()));
         line("stored", self.storage_text());
         line("file", human::bytes(self.storage.file_bytes));
+        if let Some(resize) = self.resize {
+            line("resize", resize.to_string());
+        }
         line("paths", if self.has_paths { "yes" } else { "no" }.into());
         if let Some(fingerprint) = &self.fingerprint {
             line("fingerprint", fingerprint.clone());

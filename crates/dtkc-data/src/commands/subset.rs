@@ -70,7 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let (labels, label_names) = renumber(&dataset, &indices)?;
     let paths = dataset.has_paths();
     let source = format!("{} of {} items of {}", indices.len(), dataset.len(), described(&dataset));
-    let set = NewSet { source, label_names, paths, count: indices.len() };
+    let set = NewSet { source, label_names, paths, resize: dataset.resize(), count: indices.len() };
     let mut output = Output::create("subset", &args.output, &dataset, set)?;
     output.copy(&Part { dataset: &dataset, indices, labels })?;
     output.finish()

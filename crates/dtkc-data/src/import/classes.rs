@@ -164,6 +164,7 @@ mod tests {
             count: None,
             classes,
             paths: false,
+            resize: None,
             origin: None,
             notes: Vec::new(),
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dtkc_item::{ImageShape, ItemError};
+use dtkc_item::{ImageShape, ItemError, Resize};
 
 use super::ImportError;
 
@@ -87,6 +87,8 @@ pub struct Description {
     pub classes: Classes,
     /// Whether every record has a path.
     pub paths: bool,
+    /// How the images were brought to their size already, where the source says so.
+    pub resize: Option<Resize>,
     /// The name of the folder or archive that the paths lie below.
     pub origin: Option<String>,
     /// Remarks for the user, such as how values were scaled.

@@ -90,6 +90,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
         compression: options.compression,
         paths: sources.iter().any(|s| s.describe().paths),
         label_names: relabel.names.clone(),
+        resize: target.resize(),
         ..WriterOptions::new(target.shape(), &name, origin)
     };
     let mut run = Run {
@@ -200,7 +201,7 @@ impl Run<'_> {
             Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
         match *target {
-            Target::Images(spec) => {
+            Target::Images { spec, .. } => {
                 let workers = std::thread::available_parallelism().map_or(1, usize::from);
                 Pipeline { spec, limits: Limits::default(), workers }.run(source, &wanted, take)
             }

@@ -10,7 +10,7 @@ pub(crate) mod text;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use dtkc_item::{ImageShape, ItemKind, ItemShape};
+use dtkc_item::{ImageShape, ItemKind, ItemShape, Resize};
 
 use self::rows::Rows;
 pub use self::storage::Storage;
@@ -22,6 +22,7 @@ pub struct Dataset {
     path: PathBuf,
     name: String,
     source: String,
+    resize: Option<Resize>,
     values: Values,
     labels: Option<hdf5::Dataset>,
     label_names: Option<Vec<String>>,
@@ -68,6 +69,12 @@ impl Dataset {
     /// Where the set came from.
     pub fn source(&self) -> &str {
         &self.source
+    }
+
+    /// How the images were brought to their size: what another image needs to become like them. `None` where they never
+    /// were, and in files that are older than the rule.
+    pub fn resize(&self) -> Option<Resize> {
+        self.resize
     }
 
     /// Images or sequences in the set; at least one.

@@ -152,8 +152,9 @@ fn create_file(path: &Path) -> hdf5::Result<File> {
 fn write_attributes(file: &File, options: &WriterOptions) -> hdf5::Result<()> {
     file.new_attr::<i64>().create(schema::SCHEMA)?.write_scalar(&schema::VERSION)?;
     let kind = options.shape.kind().name();
+    let resize = options.resize.map(|rule| rule.to_string());
     let texts = [(schema::KIND, kind), (schema::NAME, &options.name), (schema::SOURCE, &options.source)];
-    for (key, value) in texts {
+    for (key, value) in texts.into_iter().chain(resize.as_deref().map(|rule| (schema::RESIZE, rule))) {
         file.new_attr::<VarLenUnicode>().create(key)?.write_scalar(&h5::text(value)?)?;
     }
     Ok(())

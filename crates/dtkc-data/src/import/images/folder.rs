@@ -110,6 +110,7 @@ impl FolderSource {
             count: Some((files.len() + listing.unreadable.len()) as u64),
             classes,
             paths: true,
+            resize: None,
             origin: listing.name,
             notes,
         };

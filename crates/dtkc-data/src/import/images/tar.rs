@@ -54,6 +54,7 @@ impl TarSource {
             count: Some(shown.len() as u64),
             classes,
             paths: true,
+            resize: None,
             origin: path.file_name().map(|n| n.to_string_lossy().into_owned()),
             notes,
         };

@@ -47,6 +47,7 @@ impl ZipSource {
             count: Some(entries.len() as u64),
             classes,
             paths: true,
+            resize: None,
             origin: path.file_name().map(|n| n.to_string_lossy().into_owned()),
             notes,
         };
