@@ -42,6 +42,19 @@ fn attributes_labels_names_and_paths_come_back() {
 }
 
 #[test]
+fn negative_labels_need_no_name() {
+    let place = Place::new();
+    let path = place.path("a.h5");
+    let mut writer = Writer::create(&path, WriterOptions::new(GRAY, "x", "")).unwrap();
+    for label in [1, -1, 0] {
+        writer.push_image(&image(GRAY, 0), Some(label), None).unwrap();
+    }
+    writer.set_label_names(vec!["cat".into(), "dog".into()]);
+    writer.finish().unwrap();
+    assert_eq!(Dataset::open(&path).unwrap().labels().unwrap().unwrap(), [1, -1, 0]);
+}
+
+#[test]
 fn chunks_and_filters_are_as_documented() {
     let place = Place::new();
     let plain = Dataset::open(Set::new(SHAPE, 50).write(&place.path("a.h5"))).unwrap();

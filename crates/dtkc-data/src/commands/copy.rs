@@ -154,7 +154,7 @@ pub fn find_classes(dataset: &Dataset, wanted: &[String]) -> anyhow::Result<Vec<
     for text in wanted {
         let by_name = names.iter().position(|name| name == text).map(|label| label as i64);
         let label = by_name.or_else(|| text.parse().ok());
-        match label.filter(|label| present.contains(label)) {
+        match label.filter(|label| *label >= 0 && present.contains(label)) {
             Some(label) => labels.push(label),
             None => return Err(Usage(unknown_class(dataset, text, &present, &names)).into()),
         }
@@ -165,7 +165,7 @@ pub fn find_classes(dataset: &Dataset, wanted: &[String]) -> anyhow::Result<Vec<
 }
 
 fn unknown_class(dataset: &Dataset, text: &str, present: &[i64], names: &[String]) -> String {
-    let mut known: Vec<i64> = present.to_vec();
+    let mut known: Vec<i64> = present.iter().copied().filter(|&label| label >= 0).collect();
     known.sort_unstable();
     known.dedup();
     let title = |label: &i64| names.get(*label as usize).cloned().unwrap_or_else(|| label.to_string());

@@ -110,7 +110,7 @@ fn labels_of(datasets: &[Dataset]) -> anyhow::Result<Option<Labels>> {
 }
 
 /// Brings labels to one numbering by name, in the order of first appearance. A label without a name counts
-/// as named by its number, unless no set has names: then the numbers stay as they are.
+/// as named by its number, unless no set has names: then the numbers stay as they are. Negative labels name no class.
 fn reconcile(sets: Vec<(Vec<i64>, Option<Vec<String>>)>) -> Labels {
     if sets.iter().all(|(_, names)| names.is_none()) {
         return (sets.into_iter().map(|(labels, _)| labels).collect(), None);
@@ -125,7 +125,7 @@ fn reconcile(sets: Vec<(Vec<i64>, Option<Vec<String>>)>) -> Labels {
     };
     let mut all = Vec::new();
     for (labels, own) in sets {
-        let mut present = labels.clone();
+        let mut present: Vec<i64> = labels.iter().copied().filter(|&label| label >= 0).collect();
         present.sort_unstable();
         present.dedup();
         let classes: Vec<(i64, i64)> = match own {
@@ -163,8 +163,8 @@ mod tests {
 
     #[test]
     fn a_number_is_a_name_beside_names() {
-        let (labels, merged) = reconcile(vec![(vec![0, 1], names(&["1", "0"])), (vec![0, 1, 30], None)]);
-        assert_eq!(labels, [vec![0, 1], vec![1, 0, 2]]);
+        let (labels, merged) = reconcile(vec![(vec![0, 1, -1], names(&["1", "0"])), (vec![0, 1, -1, 30], None)]);
+        assert_eq!(labels, [vec![0, 1, -1], vec![1, 0, -1, 2]]);
         assert_eq!(merged, names(&["1", "0", "30"]));
     }
 }

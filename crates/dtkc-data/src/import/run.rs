@@ -11,7 +11,7 @@ use dtkc_item::ItemError;
 use dtkc_observe::Observer;
 
 use super::ImportError;
-use super::classes::{Fate, Relabel, Titles};
+use super::classes::{Fate, Known, Relabel};
 use super::detect::{self, Format, Input};
 use super::images::names::LabelsFrom;
 use super::open::{self, ReadOptions};
@@ -41,8 +41,8 @@ pub struct ImportOptions {
     pub limit: Option<u64>,
     /// Only these classes, by name or number.
     pub classes: Vec<String>,
-    /// Names for classes that the files only number.
-    pub titles: Option<Titles>,
+    /// What is known about the classes beside what the files say.
+    pub known: Known,
     /// Fail at the first image that cannot be imported instead of skipping it.
     pub strict: bool,
     /// How values are stored.
@@ -61,7 +61,7 @@ impl ImportOptions {
             wanted: Wanted::default(),
             limit: None,
             classes: Vec::new(),
-            titles: None,
+            known: Known::default(),
             strict: false,
             compression: Compression::None,
         }
@@ -83,7 +83,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
     let mut sources = open::open(inputs, &read)?;
     let mut notes: Vec<String> = sources.iter().flat_map(|s| s.describe().notes.clone()).collect();
     let descriptions: Vec<_> = sources.iter().map(|s| s.describe()).collect();
-    let relabel = Relabel::plan(&descriptions, &options.classes, options.titles.as_ref())?;
+    let relabel = Relabel::plan(&descriptions, &options.classes, &options.known)?;
     notes.extend(relabel.notes.iter().cloned());
     let target = Target::choose(&mut sources, options, &mut notes)?;
     let writer = WriterOptions {
@@ -120,6 +120,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
         count,
         shape: target.shape().image(),
         dim: target.shape().dim(),
+        unlabelled: if relabel.labelled { count - counts.values().sum::<u64>() } else { 0 },
         classes: class_counts(&counts, relabel.names.as_deref()),
         skipped: skipped.len() as u64,
         skipped_file,
@@ -223,7 +224,7 @@ impl Run<'_> {
                     Ready::Sequence(steps) => self.writer.push_sequence(&steps, label, path.as_deref())?,
                 }
                 self.count += 1;
-                if let Some(label) = label {
+                if let Some(label) = label.filter(|&label| label >= 0) {
                     *self.counts.entry(label).or_default() += 1;
                 }
                 Ok(())

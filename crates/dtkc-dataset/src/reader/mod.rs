@@ -118,12 +118,12 @@ impl Dataset {
         self.paths.is_some()
     }
 
-    /// The label of every item, where the set has labels.
+    /// The label of every item, where the set has labels. A negative one says that an item's class is not known.
     pub fn labels(&self) -> Result<Option<Vec<i64>>, DataError> {
         let Some(dataset) = &self.labels else { return Ok(None) };
         let labels = dataset.read_raw::<i64>().map_err(|e| h5::read_failed(&self.path, &e))?;
         if let Some(names) = &self.label_names
-            && let Some(bad) = labels.iter().find(|&&l| l < 0 || l as usize >= names.len())
+            && let Some(bad) = labels.iter().find(|&&label| label >= names.len() as i64)
         {
             return Err(self.layout(format!("label {bad} has no name, there are {} label names", names.len())));
         }

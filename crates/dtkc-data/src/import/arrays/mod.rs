@@ -136,11 +136,12 @@ impl Importer for ArrayImporter {
 }
 
 fn classes(parts: &[Part], names: Option<Vec<String>>) -> Classes {
-    let labels: BTreeSet<i64> = parts.iter().filter_map(|p| p.labels.as_ref()).flatten().copied().collect();
-    if labels.is_empty() {
+    if parts.iter().all(|p| p.labels.is_none()) {
         return Classes::None;
     }
-    let fits = |names: &Vec<String>| labels.iter().all(|&l| usize::try_from(l).is_ok_and(|l| l < names.len()));
+    let all = parts.iter().filter_map(|p| p.labels.as_ref()).flatten().copied();
+    let labels: BTreeSet<i64> = all.filter(|&label| label >= 0).collect();
+    let fits = |names: &Vec<String>| labels.iter().all(|&label| (label as usize) < names.len());
     match names.filter(fits) {
         Some(names) => Classes::Names(names),
         None => Classes::Numbers(labels),
