@@ -32,7 +32,7 @@ enum Labels {
 
 impl Draft {
     pub fn create(target: &Path, options: WriterOptions) -> Result<Self, DataError> {
-        let pending = Pending::beside(target).map_err(|e| h5::write_failed_io(target, &e))?;
+        let pending = Pending::beside(target)?;
         let failed = |e: hdf5::Error| h5::write_failed(target, &e);
         let file = create_file(pending.path()).map_err(failed)?;
         write_attributes(&file, &options).map_err(failed)?;
@@ -112,7 +112,7 @@ impl Draft {
         drop((labels, paths));
         // A failure that HDF5 has put off until now must not be lost: closing says so, dropping would not.
         file.close().map_err(|e| h5::write_failed(&target, &e))?;
-        pending.commit().map_err(|e| h5::write_failed_io(&target, &e))?;
+        pending.commit()?;
         Ok(count)
     }
 
