@@ -144,8 +144,9 @@ impl Draft {
 }
 
 fn create_file(path: &Path) -> hdf5::Result<File> {
-    // Whole chunks are written once and never read back: a chunk cache would only copy them.
-    File::with_options().with_fapl(|p| p.chunk_cache(1, 0, 1.0)).create(path)
+    // Whole chunks are written once and never read back: a chunk cache would only copy them. The time of writing is no
+    // part of a set: the same input gives the same file.
+    File::with_options().with_fapl(|p| p.chunk_cache(1, 0, 1.0)).with_fcpl(|p| p.obj_track_times(false)).create(path)
 }
 
 fn write_attributes(file: &File, options: &WriterOptions) -> hdf5::Result<()> {
