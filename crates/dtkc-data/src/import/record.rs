@@ -125,3 +125,14 @@ pub trait Importer: Send {
     /// Yields every record in order, holding no more than a few of them at a time.
     fn stream(&mut self, sink: &mut Sink<'_>) -> Result<(), ImportError>;
 }
+
+/// All records of an importer.
+#[cfg(test)]
+pub fn records(importer: &mut dyn Importer) -> Result<Vec<Record>, ImportError> {
+    let mut records = Vec::new();
+    importer.stream(&mut |record| {
+        records.push(record);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(records)
+}

@@ -193,8 +193,7 @@ fn read_header(lines: &mut Lines) -> Result<Header, ImportError> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-
+    use super::super::record;
     use super::*;
 
     const TEXT: &str = "# a comment\n@problemName Test\n@timeStamps false\n@univariate false\n\
@@ -210,12 +209,7 @@ mod tests {
 
     fn records(text: &str) -> Result<Vec<Record>, ImportError> {
         let (_folder, source) = source(text);
-        let mut records = Vec::new();
-        source?.stream(&mut |record| {
-            records.push(record);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(records)
+        record::records(&mut source?)
     }
 
     #[test]
