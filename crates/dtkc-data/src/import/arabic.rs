@@ -43,14 +43,9 @@ impl ArabicImporter {
             return Err(ImportError::file(path, reason));
         }
         let description = Description {
-            format: "UCI Arabic Digits",
-            form: ContentForm::Sequences { dim: DIM },
             count: Some(blocks),
             classes: Classes::Numbers((0..DIGITS as i64).collect()),
-            paths: false,
-            resize: None,
-            origin: None,
-            notes: Vec::new(),
+            ..Description::new("UCI Arabic Digits", ContentForm::Sequences { dim: DIM })
         };
         Ok(Self { path: path.to_owned(), blocks, description })
     }

@@ -227,7 +227,7 @@ fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, ItemError> {
 mod tests {
     use dtkc_item::{Color, ImageShape, Resize};
 
-    use super::super::record::{Classes, Description, Sink};
+    use super::super::record::{Description, Sink};
     use super::*;
 
     /// Yields gray images of 4 x 4 whose pixels all are the index.
@@ -257,17 +257,8 @@ mod tests {
     }
 
     fn numbers(count: usize, fail_at: Option<usize>) -> Numbers {
-        let description = Description {
-            format: "test",
-            form: ContentForm::Pixels(ImageShape { height: 4, width: 4, channels: 1 }),
-            count: None,
-            classes: Classes::None,
-            paths: false,
-            resize: None,
-            origin: None,
-            notes: Vec::new(),
-        };
-        Numbers { count, fail_at, description }
+        let form = ContentForm::Pixels(ImageShape { height: 4, width: 4, channels: 1 });
+        Numbers { count, fail_at, description: Description::new("test", form) }
     }
 
     fn pipeline(side: usize) -> Pipeline {

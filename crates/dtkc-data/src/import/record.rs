@@ -97,6 +97,14 @@ pub struct Description {
     pub notes: Vec<String>,
 }
 
+impl Description {
+    /// A source of which nothing more is known yet: any number of items without classes and paths.
+    pub fn new(format: &'static str, form: ContentForm) -> Self {
+        let (classes, notes) = (Classes::None, Vec::new());
+        Self { format, form, count: None, classes, paths: false, resize: None, origin: None, notes }
+    }
+}
+
 /// The size and colour of one encoded image, from its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sample {

@@ -46,16 +46,6 @@ impl TsImporter {
             true => Classes::from_names(header.classes.clone()),
             false => (Classes::None, Vec::new()),
         };
-        let mut description = Description {
-            format: "UEA .ts",
-            form: ContentForm::Sequences { dim: 0 },
-            count: None,
-            classes,
-            paths: false,
-            resize: None,
-            origin: None,
-            notes: Vec::new(),
-        };
         let Some(line) = lines.next_data()? else {
             return Err(ImportError::file(path, "there are no sequences after @data"));
         };
@@ -63,7 +53,7 @@ impl TsImporter {
         if dim == 0 {
             return Err(ImportError::file(path, format!("line {} holds no values", lines.number)));
         }
-        description.form = ContentForm::Sequences { dim };
+        let description = Description { classes, ..Description::new("UEA .ts", ContentForm::Sequences { dim }) };
         Ok(Self { path: path.to_owned(), header, dim, labels, description })
     }
 

@@ -115,16 +115,14 @@ impl ArrayImporter {
             notes.push("labels were left out because only some parts have them".to_owned());
             parts.iter_mut().for_each(|p| p.labels = None);
         }
+        // Transparency is laid over white.
+        let shape = ImageShape { height, width, channels: if channels == 4 { 3 } else { channels } };
         let description = Description {
-            format,
-            // Transparency is laid over white.
-            form: ContentForm::Pixels(ImageShape { height, width, channels: if channels == 4 { 3 } else { channels } }),
             count: Some(parts.iter().map(|p| p.layout.count as u64).sum()),
             classes: classes(&parts, names),
-            paths: false,
             resize,
-            origin: None,
             notes,
+            ..Description::new(format, ContentForm::Pixels(shape))
         };
         Ok(Self { parts, scale, description })
     }
