@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use dtkc_dataset::{Batches, DataError, Dataset, LoadOptions, Writer, WriterOptions};
-use dtkc_item::{ImageShape, ItemKind, ItemShape};
+use dtkc_item::{ImageShape, ItemKind, ItemShape, Resize};
 use dtkc_testing::{CHUNK_ROWS, Place, SHAPE, Set, image, sequence, write_sequences};
 
 const GRAY: ImageShape = ImageShape { height: 28, width: 28, channels: 1 };
@@ -39,6 +39,19 @@ fn attributes_labels_names_and_paths_come_back() {
     assert_eq!(bare.labels().unwrap(), None);
     assert_eq!(bare.label_names().unwrap(), None);
     assert_eq!(bare.paths(0..1).unwrap(), None);
+}
+
+#[test]
+fn negative_labels_need_no_name() {
+    let place = Place::new();
+    let path = place.path("a.h5");
+    let mut writer = Writer::create(&path, WriterOptions::new(GRAY, "x", "")).unwrap();
+    for label in [1, -1, 0] {
+        writer.push_image(&image(GRAY, 0), Some(label), None).unwrap();
+    }
+    writer.set_label_names(vec!["cat".into(), "dog".into()]);
+    writer.finish().unwrap();
+    assert_eq!(Dataset::open(&path).unwrap().labels().unwrap().unwrap(), [1, -1, 0]);
 }
 
 #[test]
@@ -84,10 +97,38 @@ fn a_fingerprint_names_the_content_only() {
 }
 
 #[test]
+fn the_rule_for_resizing_comes_back_and_is_no_content() {
+    let place = Place::new();
+    let write = |resize| {
+        let path = place.path("a.h5");
+        let mut writer = Writer::create(&path, WriterOptions { resize, ..WriterOptions::new(GRAY, "x", "") }).unwrap();
+        writer.push_image(&image(GRAY, 0), None, None).unwrap();
+        writer.finish().unwrap();
+        Dataset::open(&path).unwrap()
+    };
+    let without = write(None);
+    assert_eq!(without.resize(), None);
+    for rule in [Resize::Fit, Resize::Stretch, Resize::Crop] {
+        let dataset = write(Some(rule));
+        assert_eq!(dataset.resize(), Some(rule));
+        assert_eq!(dataset.fingerprint().unwrap(), without.fingerprint().unwrap());
+    }
+    let sequences = WriterOptions::new(ItemShape::Sequence { dim: 1 }, "s", "");
+    let error = Writer::create(&place.path("s.h5"), WriterOptions { resize: Some(Resize::Crop), ..sequences });
+    assert_eq!(error.unwrap_err().to_string(), "only images have a rule for resizing");
+}
+
+#[test]
 fn the_same_input_gives_the_same_file() {
     let place = Place::new();
     let set = Set::new(GRAY, 500).labelled(&["a", "b"]).with_paths();
     let one = std::fs::read(set.write(&place.path("a.h5"))).unwrap();
+    // HDF5 counts seconds: the clock must have moved on for a difference to show.
+    let second = || std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+    let start = second();
+    while second() == start {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     let two = std::fs::read(set.write(&place.path("b.h5"))).unwrap();
     assert!(one == two);
 }

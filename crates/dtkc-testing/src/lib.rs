@@ -19,4 +19,4 @@ mod sets;
 
 pub use noise::{Noise, drawing};
 pub use place::{Place, Said, names, program};
-pub use sets::{CHUNK_ROWS, SHAPE, Set, first_pixels, image, sequence, write_images, write_sequences};
+pub use sets::{CHUNK_ROWS, SHAPE, Set, first_pixels, image, labels, paths, sequence, write_images, write_sequences};

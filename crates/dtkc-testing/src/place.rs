@@ -96,6 +96,12 @@ impl Place {
         self.command().args(args).output().unwrap().into()
     }
 
+    /// Runs the program with the words of a line.
+    #[track_caller]
+    pub fn run_line(&self, line: &str) -> Said {
+        self.run(line.split_whitespace())
+    }
+
     /// Runs the program, which must succeed, and opens the dataset that it wrote.
     #[track_caller]
     pub fn made(&self, args: &[&str], out: &str) -> Dataset {

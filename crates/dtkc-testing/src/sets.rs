@@ -117,6 +117,16 @@ pub fn sequence(index: usize) -> Vec<f32> {
     (0..(index % 7 + 1) * 3).map(|i| index as f32 + i as f32 / 100.0).collect()
 }
 
+/// The labels of a labelled set.
+pub fn labels(dataset: &Dataset) -> Vec<i64> {
+    dataset.labels().unwrap().unwrap()
+}
+
+/// The paths of a set that has them.
+pub fn paths(dataset: &Dataset) -> Vec<String> {
+    dataset.paths(0..dataset.len()).unwrap().unwrap()
+}
+
 /// The first value of every image of a set.
 pub fn first_pixels(dataset: &Dataset) -> Vec<u8> {
     let bytes = dataset.require_images().unwrap().len();

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use dtkc_cli::Usage;
 use dtkc_cli::exit::Interrupted;
-use dtkc_cli::{Usage, human};
 use dtkc_data::import::{ImportError, Summary};
+use dtkc_human as human;
 
 /// Classes that are listed by name before the rest is only counted.
 const LISTED: usize = 12;
@@ -39,6 +40,9 @@ fn text(summary: &Summary) -> String {
     let mut text = format!("wrote {}: {what}, {}, in {time}\n", summary.out.display(), human::bytes(summary.bytes));
     if !summary.classes.is_empty() {
         text += &format!("classes: {}\n", classes(summary));
+    }
+    if summary.unlabelled > 0 {
+        text += &format!("unlabelled: {} (negative labels)\n", human::count(summary.unlabelled));
     }
     for note in &summary.notes {
         text += &format!("note: {note}\n");

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ImportError;
-use super::record::{Classes, Content, Description, Kind, Record, Sink, Source};
+use super::record::{Classes, Content, ContentForm, Description, Importer, Record, Sink};
 use super::ts::Lines;
 
 /// Coefficients per line.
@@ -22,13 +22,13 @@ pub fn matches(head: &[u8]) -> bool {
 }
 
 /// One such file.
-pub struct ArabicSource {
+pub struct ArabicImporter {
     path: PathBuf,
     blocks: u64,
     description: Description,
 }
 
-impl ArabicSource {
+impl ArabicImporter {
     /// Counts the blocks, which says how many belong to each digit.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let mut blocks = 0;
@@ -43,19 +43,15 @@ impl ArabicSource {
             return Err(ImportError::file(path, reason));
         }
         let description = Description {
-            format: "UCI Arabic Digits",
-            kind: Kind::Sequences { dim: DIM },
             count: Some(blocks),
             classes: Classes::Numbers((0..DIGITS as i64).collect()),
-            paths: false,
-            origin: None,
-            notes: Vec::new(),
+            ..Description::new("UCI Arabic Digits", ContentForm::Sequences { dim: DIM })
         };
         Ok(Self { path: path.to_owned(), blocks, description })
     }
 }
 
-impl Source for ArabicSource {
+impl Importer for ArabicImporter {
     fn describe(&self) -> &Description {
         &self.description
     }
@@ -122,8 +118,7 @@ fn parse(line: &str) -> Result<[f32; DIM], String> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-
+    use super::super::record::records;
     use super::*;
 
     /// `per_digit` blocks for each digit; block k has k + 1 lines of the value k.
@@ -134,11 +129,11 @@ mod tests {
         (0..10 * per_digit).map(block).collect()
     }
 
-    fn open(text: &str) -> (tempfile::TempDir, Result<ArabicSource, ImportError>) {
+    fn open(text: &str) -> (tempfile::TempDir, Result<ArabicImporter, ImportError>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("Train_Arabic_Digit.txt");
         std::fs::write(&path, text).unwrap();
-        let source = ArabicSource::open(&path);
+        let source = ArabicImporter::open(&path);
         (folder, source)
     }
 
@@ -147,13 +142,7 @@ mod tests {
         let (_folder, source) = open(&text(3));
         let mut source = source.unwrap();
         assert_eq!(source.describe().count, Some(30));
-        let mut records = Vec::new();
-        source
-            .stream(&mut |record| {
-                records.push(record);
-                Ok(ControlFlow::Continue(()))
-            })
-            .unwrap();
+        let records = records(&mut source).unwrap();
         assert_eq!(records.len(), 30);
         assert_eq!(records[29].label, Some(9));
         assert_eq!(records[2].label, Some(0));
@@ -166,7 +155,7 @@ mod tests {
         let (_a, cut) = open(&text(3).lines().take(40).map(|l| format!("{l}\n")).collect::<String>());
         assert!(cut.err().unwrap().to_string().contains("ten digits"));
         let (_b, bad) = open(&text(1).replacen("5 5", "5 x", 1));
-        let error = bad.unwrap().stream(&mut |_| Ok(ControlFlow::Continue(()))).unwrap_err();
+        let error = records(&mut bad.unwrap()).unwrap_err();
         assert!(error.to_string().contains("holds 'x'"), "{error}");
     }
 
