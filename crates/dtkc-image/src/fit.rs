@@ -1,8 +1,9 @@
 //! Resizing, orientation and placement.
 
 use dtkc_item::{Color, ImageSpec, ItemError, Resize};
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::{U8, U8x3};
+use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 use image::metadata::Orientation;
 
 use crate::decode::swaps_sides;
@@ -68,19 +69,30 @@ impl Fitter {
     }
 
     fn resize(&mut self, picture: &Picture<'_>, to: Size, how: Resize, out: &mut [u8]) -> Result<(), ItemError> {
-        let kind = match picture.color {
-            Color::Gray => PixelType::U8,
-            Color::Rgb => PixelType::U8x3,
-        };
+        match picture.color {
+            Color::Gray => self.resize_pixels::<U8>(picture, to, how, out),
+            Color::Rgb => self.resize_pixels::<U8x3>(picture, to, how, out),
+        }
+    }
+
+    /// By type and not by value: the library's own choice among all kinds of pixels compiles each of them, for minutes.
+    fn resize_pixels<P: PixelTrait>(
+        &mut self,
+        picture: &Picture<'_>,
+        to: Size,
+        how: Resize,
+        out: &mut [u8],
+    ) -> Result<(), ItemError> {
         let failed = |reason: &dyn std::error::Error| error::damaged("image", &reason.to_string());
-        let source =
-            ImageRef::new(picture.width as u32, picture.height as u32, picture.pixels, kind).map_err(|e| failed(&e))?;
-        let mut target = Image::from_slice_u8(to.width as u32, to.height as u32, out, kind).map_err(|e| failed(&e))?;
+        let source = TypedImageRef::<P>::from_buffer(picture.width as u32, picture.height as u32, picture.pixels)
+            .map_err(|e| failed(&e))?;
+        let mut target =
+            TypedImage::<P>::from_buffer(to.width as u32, to.height as u32, out).map_err(|e| failed(&e))?;
         let mut options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
         if how == Resize::Crop {
             options = options.fit_into_destination(None);
         }
-        self.resizer.resize(&source, &mut target, &options).map_err(|e| failed(&e))
+        self.resizer.resize_typed(&source, &mut target, &options).map_err(|e| failed(&e))
     }
 }
 
