@@ -206,8 +206,8 @@ fn announce(state: &State, address: SocketAddr) {
         println!("dtkc-serve {} is ready", env!("CARGO_PKG_VERSION"));
         for slot in &state.models {
             let served = slot.served();
-            let (shape, k) = (served.model.shape(), served.model.clusters());
-            println!("  model  {}: {}x{} {}, {k} clusters", slot.name(), shape.width, shape.height, shape.color);
+            let (spec, k) = (served.model.spec(), served.model.clusters());
+            println!("  model  {}: {}x{} {}, {k} clusters", slot.name(), spec.width, spec.height, spec.color);
         }
         println!("  page   {url}/");
         println!("  docs   {url}/docs");
