@@ -2,7 +2,6 @@
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
-use dtkc_cli::human;
 use dtkc_item::ItemError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -66,13 +65,13 @@ pub enum ApiError {
     #[error("the image cannot be used: {0}")]
     BadImage(ItemError),
     /// More bytes than allowed.
-    #[error("the request body has more than the {} that are allowed; send fewer images at a time", human::bytes(*.limit))]
+    #[error("the request body has more than the {} that are allowed; send fewer images at a time", dtkc_human::bytes(*.limit))]
     BodyTooLarge {
         /// What is allowed.
         limit: u64,
     },
     /// An archive that would unpack to more bytes than allowed.
-    #[error("the zip unpacks to more than the {} that are allowed; send fewer images at a time", human::bytes(*.limit))]
+    #[error("the zip unpacks to more than the {} that are allowed; send fewer images at a time", dtkc_human::bytes(*.limit))]
     UnpackedTooLarge {
         /// What is allowed.
         limit: u64,
@@ -132,10 +131,10 @@ pub enum ApiError {
         retry_after: u64,
     },
     /// The body did not arrive in time.
-    #[error("the request body did not arrive within {}; send it faster or in smaller parts", human::duration(*.0))]
+    #[error("the request body did not arrive within {}; send it faster or in smaller parts", dtkc_human::duration(*.0))]
     SlowBody(std::time::Duration),
     /// The answer was not ready in time.
-    #[error("the answer was not ready within {}; send fewer images at a time, or later", human::duration(*.0))]
+    #[error("the answer was not ready within {}; send fewer images at a time, or later", dtkc_human::duration(*.0))]
     Deadline(std::time::Duration),
     /// Models are still being loaded.
     #[error("the service is starting; send again in a moment")]

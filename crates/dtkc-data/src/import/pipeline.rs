@@ -4,13 +4,13 @@
 //! the calling thread takes the results in the order of the source. Each batch carries its own answer
 //! channel, and the channel of answers is bounded, so the reader waits when the writer is slow.
 
-use dtkc_item::{Color, ImageSpec, Resize};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use dtkc_image::{Limits, Preparer};
+use dtkc_item::{ImageShape, ImageSpec, ItemError};
 
 use super::ImportError;
 use super::record::{Content, Kind, Record, Source};
@@ -25,8 +25,8 @@ const BATCH_PIXELS: usize = 4 << 20;
 /// A record that is ready to be written, or the reason why it is not.
 #[derive(Debug, PartialEq)]
 pub struct Item {
-    /// Pixels or values; or a stable code and a reason.
-    pub content: Result<Ready, (&'static str, String)>,
+    /// Pixels or values, or why there are none.
+    pub content: Result<Ready, ItemError>,
     /// The label as the source gives it.
     pub label: Option<i64>,
     /// The path below the source.
@@ -45,8 +45,8 @@ pub enum Ready {
 /// How records become items.
 #[derive(Debug, Clone, Copy)]
 pub struct Pipeline {
-    /// The shape of the dataset.
-    pub shape: ImageSpec,
+    /// The images of the dataset, and how others become one of them.
+    pub spec: ImageSpec,
     /// What one image may cost.
     pub limits: Limits,
     /// Threads that decode.
@@ -63,10 +63,7 @@ impl Pipeline {
     pub fn run(&self, source: &mut dyn Source, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
         let from = source.describe().kind;
         if self.is_ready(from) {
-            return source.stream(&mut |record| match wanted(&record) {
-                true => take(as_it_is(record)),
-                false => Ok(ControlFlow::Continue(())),
-            });
+            return as_they_are(source, wanted, take);
         }
         self.run_in_parallel(source, from, wanted, take)
     }
@@ -76,7 +73,7 @@ impl Pipeline {
         match from {
             Kind::Sequences { .. } => true,
             Kind::Pixels { height, width, color } => {
-                (height, width, color) == (self.shape.height, self.shape.width, self.shape.color)
+                (height, width, color) == (self.spec.height, self.spec.width, self.spec.color)
             }
             Kind::Encoded => false,
         }
@@ -117,7 +114,7 @@ impl Pipeline {
         work: Sender<Job>,
         answers: Sender<Receiver<Vec<Item>>>,
     ) -> Result<(), ImportError> {
-        let most = (BATCH_PIXELS / self.shape.bytes().max(1)).clamp(1, BATCH_RECORDS);
+        let most = (BATCH_PIXELS / self.spec.bytes().max(1)).clamp(1, BATCH_RECORDS);
         let mut batch = Vec::with_capacity(most);
         let mut bytes = 0;
         let send = |records: Vec<Record>| {
@@ -144,7 +141,7 @@ impl Pipeline {
     }
 
     fn work(&self, from: Kind, jobs: &Receiver<Job>) {
-        let mut preparer = Preparer::new(self.shape, self.limits);
+        let mut preparer = Preparer::new(self.spec, self.limits);
         for Job { records, answer } in jobs {
             let items = records.into_iter().map(|record| self.prepare(&mut preparer, from, record)).collect();
             // Nobody listens after an error elsewhere.
@@ -153,21 +150,27 @@ impl Pipeline {
     }
 
     fn prepare(&self, preparer: &mut Preparer, from: Kind, record: Record) -> Item {
-        let coded = |e: dtkc_image::ImageError| (e.code(), e.to_string());
         let content = match record.content {
-            Content::File(path) => {
-                read_file(&path, &self.limits).and_then(|bytes| preparer.prepare(&bytes).map_err(coded))
-            }
-            Content::Encoded(bytes) => preparer.prepare(&bytes).map_err(coded),
+            Content::File(path) => read_file(&path, &self.limits).and_then(|bytes| preparer.prepare(&bytes)),
+            Content::Encoded(bytes) => preparer.prepare(&bytes),
             Content::Pixels(pixels) => {
                 let Kind::Pixels { height, width, color } = from else { return as_it_is(unexpected(record.path)) };
-                let mut out = vec![0; self.shape.bytes()];
-                preparer.resize_pixels(&pixels, height, width, color, &mut out).map(|()| out).map_err(coded)
+                let shape = ImageShape { height, width, channels: color.channels() };
+                let mut out = vec![0; self.spec.bytes()];
+                preparer.resize_pixels(&pixels, shape, &mut out).map(|()| out)
             }
             other => return as_it_is(Record { content: other, ..record }),
         };
         Item { content: content.map(Ready::Pixels), label: record.label, path: record.path }
     }
+}
+
+/// Sends every wanted record of a source on that needs no work.
+pub fn as_they_are(source: &mut dyn Source, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
+    source.stream(&mut |record| match wanted(&record) {
+        true => take(as_it_is(record)),
+        false => Ok(ControlFlow::Continue(())),
+    })
 }
 
 struct Job {
@@ -196,32 +199,32 @@ fn weight(content: &Content) -> usize {
 }
 
 fn unexpected(path: Option<String>) -> Record {
-    Record { content: Content::Unreadable("wrong_length", "pixels of unknown size".to_owned()), label: None, path }
+    Record { content: Content::Unreadable(ItemError::new("wrong_length", "pixels of unknown size")), label: None, path }
 }
 
 fn as_it_is(record: Record) -> Item {
     let content = match record.content {
         Content::Pixels(pixels) => Ok(Ready::Pixels(pixels)),
         Content::Sequence(values) => Ok(Ready::Sequence(values)),
-        Content::Unreadable(code, reason) => Err((code, reason)),
+        Content::Unreadable(error) => Err(error),
         Content::File(_) | Content::Encoded(_) => {
-            Err(("unsupported", "an encoded image among plain pixels".to_owned()))
+            Err(ItemError::new("unsupported", "an encoded image among plain pixels"))
         }
     };
     Item { content, label: record.label, path: record.path }
 }
 
-fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, (&'static str, String)> {
-    let unreadable = |e: std::io::Error| ("unreadable", format!("the file cannot be read: {e}"));
-    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, ItemError> {
+    let size = std::fs::metadata(path).map_err(ItemError::unreadable)?.len();
     if size > limits.max_bytes {
-        return Err(("too_large", format!("the file has {size} bytes, more than the limit of {}", limits.max_bytes)));
+        return Err(ItemError::too_many_bytes(size, limits.max_bytes));
     }
-    std::fs::read(path).map_err(unreadable)
+    std::fs::read(path).map_err(ItemError::unreadable)
 }
 
 #[cfg(test)]
 mod tests {
+    use dtkc_item::{Color, Resize};
 
     use super::super::record::{Classes, Description, Sink};
     use super::*;
@@ -266,8 +269,8 @@ mod tests {
     }
 
     fn pipeline(side: usize) -> Pipeline {
-        let shape = ImageSpec { height: side, width: side, color: Color::Gray, resize: Resize::Stretch };
-        Pipeline { shape, limits: Limits::default(), workers: 3 }
+        let spec = ImageSpec { height: side, width: side, color: Color::Gray, resize: Resize::Stretch };
+        Pipeline { spec, limits: Limits::default(), workers: 3 }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What every importer yields: a stream of records, described beforehand.
 
-use dtkc_item::Color;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use dtkc_item::{Color, ItemError};
 
 use super::ImportError;
 
@@ -30,8 +30,8 @@ pub enum Content {
     Pixels(Vec<u8>),
     /// Time steps in the layout of [`Kind::Sequences`], one after the other.
     Sequence(Vec<f32>),
-    /// Something that should have been an image; a stable code and the reason.
-    Unreadable(&'static str, String),
+    /// Something that should have been an image, and why it is none.
+    Unreadable(ItemError),
 }
 
 /// What kind of content a source yields.

@@ -6,11 +6,11 @@
 //!   [`DEFAULT_SIDE`]: this is what the networks are made for.
 //! - Colour is kept where any image has it.
 
-use dtkc_item::{Color, ImageSpec, Resize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use dtkc_item::{Color, ImageSpec, Resize};
 
 use super::ImportError;
 use super::record::{Kind, Sample, Source};

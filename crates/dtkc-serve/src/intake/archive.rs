@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_web::web::Bytes;
-use dtkc_cli::human;
 use dtkc_item::ItemError;
 use zip::read::{Config, ZipFileEntry, ZipReadOptions};
 // The reader that walks the directory instead of loading it: a zip of a million empty files costs no memory.
@@ -121,7 +120,7 @@ impl Archive {
     }
 
     fn too_large(&self, bytes: u64) -> ItemError {
-        let (bytes, limit) = (human::bytes(bytes), human::bytes(self.max_bytes));
+        let (bytes, limit) = (dtkc_human::bytes(bytes), dtkc_human::bytes(self.max_bytes));
         ItemError::new("too_large", format_args!("the file unpacks to {bytes}, more than the limit of {limit}"))
     }
 }

@@ -5,10 +5,10 @@ pub mod numeric;
 pub mod pair;
 pub mod scale;
 
-use dtkc_item::Color;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use dtkc_item::Color;
 
 use self::layout::{Layout, show};
 use self::numeric::Block;

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dtkc_image::Limits;
+use dtkc_item::ItemError;
 use walkdir::WalkDir;
 
 use super::super::record::{Content, Description, Kind, Record, Sample, Sink, Source};
@@ -140,7 +141,7 @@ impl Source for FolderSource {
 
     fn stream(&mut self, sink: &mut Sink<'_>) -> Result<(), ImportError> {
         for (path, reason) in &self.unreadable {
-            let content = Content::Unreadable("unreadable_folder", reason.clone());
+            let content = Content::Unreadable(ItemError::new("unreadable_folder", reason));
             if sink(Record { content, label: None, path: Some(path.clone()) })?.is_break() {
                 return Ok(());
             }

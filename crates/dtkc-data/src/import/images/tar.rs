@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use dtkc_image::Limits;
+use dtkc_item::ItemError;
 use tar::Archive;
 
 use super::super::ImportError;
@@ -94,10 +95,7 @@ fn each_image(path: &Path, limits: &Limits, each: &mut EachImage<'_>) -> Result<
         }
         let size = entry.size();
         let content = if size > limits.max_bytes {
-            Content::Unreadable(
-                "too_large",
-                format!("the file has {size} bytes, more than the limit of {}", limits.max_bytes),
-            )
+            Content::Unreadable(ItemError::too_many_bytes(size, limits.max_bytes))
         } else {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).map_err(read)?;
