@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::arrays::layout::FlatShape;
 use super::arrays::pair::Keys;
-use super::arrays::{ArraySource, Part};
+use super::arrays::{ArrayImporter, Arrays, Part};
 use super::detect::{Format, Input};
 use super::images::folder::FolderSource;
 use super::images::names::LabelsFrom;
 use super::images::tar::TarSource;
 use super::images::zip::ZipSource;
-use super::record::{Classes, Source};
+use super::record::{Classes, Importer};
 use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, ts};
 
 /// What the user said about how to read.
@@ -26,8 +26,8 @@ pub struct ReadOptions {
 
 /// Opens the sources. Arrays of one size become one source, so that they are scaled alike; image files
 /// that were named one by one become one too.
-pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Source>>, ImportError> {
-    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Importer>>, ImportError> {
+    let mut sources: Vec<Box<dyn Importer>> = Vec::new();
     let mut arrays = Arrays::default();
     let mut files = Vec::new();
     for input in inputs {
@@ -40,11 +40,11 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Sou
             Input::File(path, format) => (path, format),
         };
         if format == Format::Image {
-            arrays.close(&mut sources)?;
+            close_arrays(&mut sources, &mut arrays)?;
             files.push(path);
-        } else if let Some((format, parts, names)) = open_arrays(&path, format, options)? {
+        } else if let Some(found) = open_arrays(&path, format, options)? {
             close_files(&mut sources, &mut files, options);
-            arrays.add(format, parts, names, &mut sources)?;
+            add(&mut arrays, found, &mut sources)?;
         } else {
             close(&mut sources, &mut arrays, &mut files, options)?;
             sources.push(open_other(&path, format, options)?);
@@ -55,80 +55,62 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Sou
 }
 
 fn close(
-    sources: &mut Vec<Box<dyn Source>>,
+    sources: &mut Vec<Box<dyn Importer>>,
     arrays: &mut Arrays,
     files: &mut Vec<PathBuf>,
     options: &ReadOptions,
 ) -> Result<(), ImportError> {
     close_files(sources, files, options);
-    arrays.close(sources)
+    close_arrays(sources, arrays)
 }
 
-fn close_files(sources: &mut Vec<Box<dyn Source>>, files: &mut Vec<PathBuf>, options: &ReadOptions) {
+fn close_files(sources: &mut Vec<Box<dyn Importer>>, files: &mut Vec<PathBuf>, options: &ReadOptions) {
     if !files.is_empty() {
         sources.push(Box::new(FolderSource::of_files(std::mem::take(files), options.labels)));
     }
 }
 
-/// Arrays that still wait for more of their kind.
-#[derive(Default)]
-struct Arrays {
-    format: &'static str,
-    parts: Vec<Part>,
-    names: Option<Vec<String>>,
+/// Puts arrays to those that wait for more of their kind.
+fn add(waiting: &mut Arrays, found: Arrays, sources: &mut Vec<Box<dyn Importer>>) -> Result<(), ImportError> {
+    let Arrays { format, parts, names, resize } = found;
+    for part in parts {
+        let size = |p: &Part| (p.layout.height, p.layout.width, p.layout.channels);
+        let alike = |last: &Part| size(last) == size(&part) && waiting.names == names && waiting.resize == resize;
+        if waiting.parts.last().is_some_and(|last| !alike(last)) {
+            close_arrays(sources, waiting)?;
+        }
+        (waiting.format, waiting.resize) = (format, resize);
+        waiting.names.clone_from(&names);
+        waiting.parts.push(part);
+    }
+    Ok(())
 }
 
-impl Arrays {
-    fn add(
-        &mut self,
-        format: &'static str,
-        parts: Vec<Part>,
-        names: Option<Vec<String>>,
-        sources: &mut Vec<Box<dyn Source>>,
-    ) -> Result<(), ImportError> {
-        for part in parts {
-            let size = |p: &Part| (p.layout.height, p.layout.width, p.layout.channels);
-            if self.parts.last().is_some_and(|last| size(last) != size(&part) || self.names != names) {
-                self.close(sources)?;
-            }
-            self.format = format;
-            self.names.clone_from(&names);
-            self.parts.push(part);
-        }
-        Ok(())
+fn close_arrays(sources: &mut Vec<Box<dyn Importer>>, waiting: &mut Arrays) -> Result<(), ImportError> {
+    let arrays = std::mem::take(waiting);
+    if !arrays.parts.is_empty() {
+        sources.push(Box::new(ArrayImporter::new(arrays)?));
     }
-
-    fn close(&mut self, sources: &mut Vec<Box<dyn Source>>) -> Result<(), ImportError> {
-        let Self { format, parts, names } = std::mem::take(self);
-        if !parts.is_empty() {
-            sources.push(Box::new(ArraySource::new(format, parts, names)?));
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
-type OpenedArrays = (&'static str, Vec<Part>, Option<Vec<String>>);
-
-fn open_arrays(path: &Path, format: Format, options: &ReadOptions) -> Result<Option<OpenedArrays>, ImportError> {
+fn open_arrays(path: &Path, format: Format, options: &ReadOptions) -> Result<Option<Arrays>, ImportError> {
     let ReadOptions { keys, shape, .. } = options;
     Ok(Some(match format {
-        Format::Idx => ("IDX", vec![idx::open(path)?], None),
-        Format::Mat => ("MAT v5", mat::open(path, keys, *shape)?, None),
-        Format::Npy => ("NumPy array", vec![npy::open_npy(path, *shape)?], None),
-        Format::Npz => ("NumPy arrays", npy::open_npz(path, keys, *shape)?, None),
-        Format::Libsvm => ("LIBSVM text", vec![libsvm::open(path, *shape)?], None),
-        Format::Hdf5 => {
-            let foreign = foreign::open(path, keys, *shape)?;
-            ("HDF5", foreign.parts, foreign.label_names)
-        }
+        Format::Idx => Arrays::new("IDX", vec![idx::open(path)?]),
+        Format::Mat => Arrays::new("MAT v5", mat::open(path, keys, *shape)?),
+        Format::Npy => Arrays::new("NumPy array", vec![npy::open_npy(path, *shape)?]),
+        Format::Npz => Arrays::new("NumPy arrays", npy::open_npz(path, keys, *shape)?),
+        Format::Libsvm => Arrays::new("LIBSVM text", vec![libsvm::open(path, *shape)?]),
+        Format::Hdf5 => foreign::open(path, keys, *shape)?,
         _ => return Ok(None),
     }))
 }
 
-fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<dyn Source>, ImportError> {
-    let source: Box<dyn Source> = match format {
-        Format::Ts => Box::new(ts::TsSource::open(path)?),
-        Format::Arabic => Box::new(arabic::ArabicSource::open(path)?),
+fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<dyn Importer>, ImportError> {
+    let source: Box<dyn Importer> = match format {
+        Format::Ts => Box::new(ts::TsImporter::open(path)?),
+        Format::Arabic => Box::new(arabic::ArabicImporter::open(path)?),
         Format::Tar => Box::new(TarSource::open(path, options.labels)?),
         Format::Zip => {
             let zip = ZipSource::open(path, options.labels)?;
@@ -147,7 +129,7 @@ fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<
 }
 
 /// A source whose labels were asked for must have some.
-fn labelled(path: &Path, source: Box<dyn Source>, options: &ReadOptions) -> Result<Box<dyn Source>, ImportError> {
+fn labelled(path: &Path, source: Box<dyn Importer>, options: &ReadOptions) -> Result<Box<dyn Importer>, ImportError> {
     let none = source.describe().classes == Classes::None;
     match options.labels {
         LabelsFrom::Coil if none => Err(ImportError::file(path, "no image is named objN__ANGLE, as COIL's are")),

@@ -10,10 +10,10 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use dtkc_image::{Limits, Preparer};
-use dtkc_item::{ImageShape, ImageSpec, ItemError};
+use dtkc_item::{ImageSpec, ItemError};
 
 use super::ImportError;
-use super::record::{Content, Kind, Record, Source};
+use super::record::{Content, ContentForm, Importer, Record};
 
 /// Records of a batch at most.
 const BATCH_RECORDS: usize = 32;
@@ -56,12 +56,12 @@ pub struct Pipeline {
 /// Takes items in order. `Break` means that no more are wanted.
 pub type Take<'a> = dyn FnMut(Item) -> Result<ControlFlow<()>, ImportError> + 'a;
 /// Says whether a record is worth the work.
-pub type Wanted<'a> = dyn Fn(&Record) -> bool + Sync + 'a;
+pub type Filter<'a> = dyn Fn(&Record) -> bool + Sync + 'a;
 
 impl Pipeline {
     /// Sends every wanted record of a source through.
-    pub fn run(&self, source: &mut dyn Source, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
-        let from = source.describe().kind;
+    pub fn run(&self, source: &mut dyn Importer, wanted: &Filter<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
+        let from = source.describe().form;
         if self.is_ready(from) {
             return as_they_are(source, wanted, take);
         }
@@ -69,21 +69,19 @@ impl Pipeline {
     }
 
     /// Whether the records of such a source need no work.
-    fn is_ready(&self, from: Kind) -> bool {
+    fn is_ready(&self, from: ContentForm) -> bool {
         match from {
-            Kind::Sequences { .. } => true,
-            Kind::Pixels { height, width, color } => {
-                (height, width, color) == (self.spec.height, self.spec.width, self.spec.color)
-            }
-            Kind::Encoded => false,
+            ContentForm::Sequences { .. } => true,
+            ContentForm::Pixels(shape) => shape == self.spec.shape(),
+            ContentForm::Encoded => false,
         }
     }
 
     fn run_in_parallel(
         &self,
-        source: &mut dyn Source,
-        from: Kind,
-        wanted: &Wanted<'_>,
+        source: &mut dyn Importer,
+        from: ContentForm,
+        wanted: &Filter<'_>,
         take: &mut Take<'_>,
     ) -> Result<(), ImportError> {
         let workers = self.workers.max(1);
@@ -109,8 +107,8 @@ impl Pipeline {
 
     fn read(
         &self,
-        source: &mut dyn Source,
-        wanted: &Wanted<'_>,
+        source: &mut dyn Importer,
+        wanted: &Filter<'_>,
         work: Sender<Job>,
         answers: Sender<Receiver<Vec<Item>>>,
     ) -> Result<(), ImportError> {
@@ -140,7 +138,7 @@ impl Pipeline {
         Ok(())
     }
 
-    fn work(&self, from: Kind, jobs: &Receiver<Job>) {
+    fn work(&self, from: ContentForm, jobs: &Receiver<Job>) {
         let mut preparer = Preparer::new(self.spec, self.limits);
         for Job { records, answer } in jobs {
             let items = records.into_iter().map(|record| self.prepare(&mut preparer, from, record)).collect();
@@ -149,13 +147,12 @@ impl Pipeline {
         }
     }
 
-    fn prepare(&self, preparer: &mut Preparer, from: Kind, record: Record) -> Item {
+    fn prepare(&self, preparer: &mut Preparer, from: ContentForm, record: Record) -> Item {
         let content = match record.content {
             Content::File(path) => read_file(&path, &self.limits).and_then(|bytes| preparer.prepare(&bytes)),
             Content::Encoded(bytes) => preparer.prepare(&bytes),
             Content::Pixels(pixels) => {
-                let Kind::Pixels { height, width, color } = from else { return as_it_is(unexpected(record.path)) };
-                let shape = ImageShape { height, width, channels: color.channels() };
+                let ContentForm::Pixels(shape) = from else { return as_it_is(unexpected(record.path)) };
                 let mut out = vec![0; self.spec.bytes()];
                 preparer.resize_pixels(&pixels, shape, &mut out).map(|()| out)
             }
@@ -166,7 +163,7 @@ impl Pipeline {
 }
 
 /// Sends every wanted record of a source on that needs no work.
-pub fn as_they_are(source: &mut dyn Source, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
+pub fn as_they_are(source: &mut dyn Importer, wanted: &Filter<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
     source.stream(&mut |record| match wanted(&record) {
         true => take(as_it_is(record)),
         false => Ok(ControlFlow::Continue(())),
@@ -224,7 +221,7 @@ fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, ItemError> {
 
 #[cfg(test)]
 mod tests {
-    use dtkc_item::{Color, Resize};
+    use dtkc_item::{Color, ImageShape, Resize};
 
     use super::super::record::{Classes, Description, Sink};
     use super::*;
@@ -236,7 +233,7 @@ mod tests {
         description: Description,
     }
 
-    impl Source for Numbers {
+    impl Importer for Numbers {
         fn describe(&self) -> &Description {
             &self.description
         }
@@ -258,10 +255,11 @@ mod tests {
     fn numbers(count: usize, fail_at: Option<usize>) -> Numbers {
         let description = Description {
             format: "test",
-            kind: Kind::Pixels { height: 4, width: 4, color: Color::Gray },
+            form: ContentForm::Pixels(ImageShape { height: 4, width: 4, channels: 1 }),
             count: None,
             classes: Classes::None,
             paths: false,
+            resize: None,
             origin: None,
             notes: Vec::new(),
         };

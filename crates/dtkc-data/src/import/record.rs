@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dtkc_item::{Color, ItemError};
+use dtkc_item::{ImageShape, ItemError, Resize};
 
 use super::ImportError;
 
@@ -13,7 +13,8 @@ use super::ImportError;
 pub struct Record {
     /// The content, in the cheapest form that the source has.
     pub content: Content,
-    /// The class: a number of its own, or an index into the names of [`Classes::Names`].
+    /// The class: a number of its own, or an index into the names of [`Classes::Names`]. A negative one says that it is
+    /// not known.
     pub label: Option<i64>,
     /// The path or name below the source, where there is one.
     pub path: Option<String>,
@@ -26,28 +27,21 @@ pub enum Content {
     File(PathBuf),
     /// An encoded image that a worker thread decodes.
     Encoded(Vec<u8>),
-    /// Pixels in the layout of [`Kind::Pixels`], row by row.
+    /// Pixels in the layout of [`ContentForm::Pixels`], row by row.
     Pixels(Vec<u8>),
-    /// Time steps in the layout of [`Kind::Sequences`], one after the other.
+    /// Time steps in the layout of [`ContentForm::Sequences`], one after the other.
     Sequence(Vec<f32>),
     /// Something that should have been an image, and why it is none.
     Unreadable(ItemError),
 }
 
-/// What kind of content a source yields.
+/// The form of the content that an importer yields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ContentForm {
     /// [`Content::File`] and [`Content::Encoded`]: the size differs from image to image.
     Encoded,
-    /// [`Content::Pixels`] of one size.
-    Pixels {
-        /// Rows.
-        height: usize,
-        /// Columns.
-        width: usize,
-        /// Gray or RGB.
-        color: Color,
-    },
+    /// [`Content::Pixels`] of one shape, gray or RGB.
+    Pixels(ImageShape),
     /// [`Content::Sequence`] of one dimension.
     Sequences {
         /// Values per time step.
@@ -60,17 +54,18 @@ pub enum Kind {
 pub enum Classes {
     /// No labels.
     None,
-    /// Labels that are numbers and mean nothing more.
+    /// Labels that are numbers, none of them negative, and mean nothing more.
     Numbers(BTreeSet<i64>),
     /// Labels that are indices into these names.
     Names(Vec<String>),
 }
 
 impl Classes {
-    /// Classes that are named by text: numbers where every name is a number, names otherwise.
+    /// Classes that are named by text: numbers where every name is one that a class can have, names otherwise.
     /// Returns what to put into [`Record::label`] for each name too.
     pub fn from_names(names: Vec<String>) -> (Self, Vec<i64>) {
-        let numbers: Option<Vec<i64>> = names.iter().map(|n| n.trim().parse().ok()).collect();
+        let number = |name: &String| name.trim().parse().ok().filter(|&number: &i64| number >= 0);
+        let numbers: Option<Vec<i64>> = names.iter().map(number).collect();
         match numbers {
             Some(numbers) => (Self::Numbers(numbers.iter().copied().collect()), numbers),
             None => {
@@ -87,13 +82,15 @@ pub struct Description {
     /// The format's name, for people to read.
     pub format: &'static str,
     /// What the records hold.
-    pub kind: Kind,
+    pub form: ContentForm,
     /// How many records, where that is known.
     pub count: Option<u64>,
     /// The classes.
     pub classes: Classes,
     /// Whether every record has a path.
     pub paths: bool,
+    /// How the images were brought to their size already, where the source says so.
+    pub resize: Option<Resize>,
     /// The name of the folder or archive that the paths lie below.
     pub origin: Option<String>,
     /// Remarks for the user, such as how values were scaled.
@@ -115,11 +112,11 @@ pub struct Sample {
 pub type Sink<'a> = dyn FnMut(Record) -> Result<ControlFlow<()>, ImportError> + 'a;
 
 /// An importer: one opened source of one format.
-pub trait Source: Send {
+pub trait Importer: Send {
     /// What is known beforehand.
     fn describe(&self) -> &Description;
 
-    /// Sizes of up to `wanted` images spread over the source; only for [`Kind::Encoded`]. Images whose
+    /// Sizes of up to `wanted` images spread over the source; only for [`ContentForm::Encoded`]. Images whose
     /// header cannot be read are left out.
     fn samples(&mut self, _wanted: usize) -> Result<Vec<Sample>, ImportError> {
         Ok(Vec::new())

@@ -11,12 +11,12 @@ use dtkc_item::ItemError;
 use dtkc_observe::Observer;
 
 use super::ImportError;
-use super::classes::{Fate, Relabel, Titles};
+use super::classes::{Fate, Known, Relabel};
 use super::detect::{self, Format, Input};
 use super::images::names::LabelsFrom;
 use super::open::{self, ReadOptions};
 use super::pipeline::{self, Item, Pipeline, Ready};
-use super::record::Source;
+use super::record::Importer;
 use super::shape::Wanted;
 use super::skipped::{self, Skipped};
 use super::summary::{Summary, class_counts};
@@ -41,8 +41,8 @@ pub struct ImportOptions {
     pub limit: Option<u64>,
     /// Only these classes, by name or number.
     pub classes: Vec<String>,
-    /// Names for classes that the files only number.
-    pub titles: Option<Titles>,
+    /// What is known about the classes beside what the files say.
+    pub known: Known,
     /// Fail at the first image that cannot be imported instead of skipping it.
     pub strict: bool,
     /// How values are stored.
@@ -61,7 +61,7 @@ impl ImportOptions {
             wanted: Wanted::default(),
             limit: None,
             classes: Vec::new(),
-            titles: None,
+            known: Known::default(),
             strict: false,
             compression: Compression::None,
         }
@@ -83,13 +83,14 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
     let mut sources = open::open(inputs, &read)?;
     let mut notes: Vec<String> = sources.iter().flat_map(|s| s.describe().notes.clone()).collect();
     let descriptions: Vec<_> = sources.iter().map(|s| s.describe()).collect();
-    let relabel = Relabel::plan(&descriptions, &options.classes, options.titles.as_ref())?;
+    let relabel = Relabel::plan(&descriptions, &options.classes, &options.known)?;
     notes.extend(relabel.notes.iter().cloned());
     let target = Target::choose(&mut sources, options, &mut notes)?;
     let writer = WriterOptions {
         compression: options.compression,
         paths: sources.iter().any(|s| s.describe().paths),
         label_names: relabel.names.clone(),
+        resize: target.resize(),
         ..WriterOptions::new(target.shape(), &name, origin)
     };
     let mut run = Run {
@@ -119,6 +120,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
         count,
         shape: target.shape().image(),
         dim: target.shape().dim(),
+        unlabelled: if relabel.labelled { count - counts.values().sum::<u64>() } else { 0 },
         classes: class_counts(&counts, relabel.names.as_deref()),
         skipped: skipped.len() as u64,
         skipped_file,
@@ -156,7 +158,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Sends every source through; returns the formats.
-    fn all(&mut self, sources: &mut [Box<dyn Source>], target: &Target) -> Result<Vec<&'static str>, ImportError> {
+    fn all(&mut self, sources: &mut [Box<dyn Importer>], target: &Target) -> Result<Vec<&'static str>, ImportError> {
         let counts: Option<Vec<u64>> = sources.iter().map(|s| s.describe().count).collect();
         let total = counts.map(|c| c.iter().sum::<u64>()).map(|n| self.options.limit.map_or(n, |limit| n.min(limit)));
         // With classes left out the number is not known beforehand.
@@ -177,7 +179,7 @@ impl Run<'_> {
         Ok(formats)
     }
 
-    fn one(&mut self, source: &mut dyn Source, index: usize, target: &Target) -> Result<(), ImportError> {
+    fn one(&mut self, source: &mut dyn Importer, index: usize, target: &Target) -> Result<(), ImportError> {
         let format = source.describe().format;
         // Below several folders the same name can occur twice.
         let prefix = source.describe().origin.clone().filter(|_| self.several);
@@ -200,7 +202,7 @@ impl Run<'_> {
             Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
         match *target {
-            Target::Images(spec) => {
+            Target::Images { spec, .. } => {
                 let workers = std::thread::available_parallelism().map_or(1, usize::from);
                 Pipeline { spec, limits: Limits::default(), workers }.run(source, &wanted, take)
             }
@@ -222,7 +224,7 @@ impl Run<'_> {
                     Ready::Sequence(steps) => self.writer.push_sequence(&steps, label, path.as_deref())?,
                 }
                 self.count += 1;
-                if let Some(label) = label {
+                if let Some(label) = label.filter(|&label| label >= 0) {
                     *self.counts.entry(label).or_default() += 1;
                 }
                 Ok(())

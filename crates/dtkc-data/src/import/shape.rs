@@ -6,14 +6,14 @@
 //!   [`DEFAULT_SIDE`]: this is what the networks are made for.
 //! - Colour is kept where any image has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use dtkc_item::{Color, ImageSpec, Resize};
+use dtkc_item::{Color, ImageShape, ImageSpec, Resize};
 
 use super::ImportError;
-use super::record::{Kind, Sample, Source};
+use super::record::{ContentForm, Importer, Sample};
 
 /// Larger images are made smaller unless `--size` says otherwise.
 pub const MAX_SIDE: u32 = 256;
@@ -67,18 +67,22 @@ pub struct Wanted {
     pub resize: Option<Resize>,
 }
 
-/// The shape of the dataset, and a remark where it was not obvious.
-pub fn choose(sources: &mut [Box<dyn Source>], wanted: Wanted) -> Result<(ImageSpec, Option<String>), ImportError> {
+/// What the images of the dataset are like, with remarks where that was not obvious.
+pub fn choose(
+    sources: &mut [Box<dyn Importer>],
+    wanted: Wanted,
+    notes: &mut Vec<String>,
+) -> Result<ImageSpec, ImportError> {
     let mut samples = Vec::new();
     // With both given there is nothing to look for.
     if wanted.size.is_none() || wanted.color.is_none() {
         for source in sources.iter_mut() {
-            match source.describe().kind {
-                Kind::Pixels { height, width, color } => {
-                    samples.push(Sample { height: height as u32, width: width as u32, rgb: color == Color::Rgb });
+            match source.describe().form {
+                ContentForm::Pixels(ImageShape { height, width, channels }) => {
+                    samples.push(Sample { height: height as u32, width: width as u32, rgb: channels == 3 });
                 }
-                Kind::Encoded => samples.extend(source.samples(SAMPLES)?),
-                Kind::Sequences { .. } => {}
+                ContentForm::Encoded => samples.extend(source.samples(SAMPLES)?),
+                ContentForm::Sequences { .. } => {}
             }
         }
     }
@@ -87,8 +91,23 @@ pub fn choose(sources: &mut [Box<dyn Source>], wanted: Wanted) -> Result<(ImageS
         Some(size) => (size, None),
         None => size_of(&samples),
     };
-    let resize = wanted.resize.unwrap_or(Resize::Fit);
-    Ok((ImageSpec { height: size.height, width: size.width, color, resize }, note))
+    notes.extend(note);
+    let resize = wanted.resize.unwrap_or_else(|| resize_of(sources, notes));
+    Ok(ImageSpec { height: size.height, width: size.width, color, resize })
+}
+
+/// The rule that the sources were made with already, where they say one and the same.
+fn resize_of(sources: &[Box<dyn Importer>], notes: &mut Vec<String>) -> Resize {
+    let rules: BTreeSet<String> = sources.iter().filter_map(|s| Some(s.describe().resize?.to_string())).collect();
+    let own = sources.iter().find_map(|s| s.describe().resize);
+    if rules.len() < 2 {
+        return own.unwrap_or_default();
+    }
+    let (rules, used) = (rules.into_iter().collect::<Vec<_>>().join(", "), Resize::default());
+    notes.push(format!(
+        "the sources were brought to size in several ways ({rules}); {used} is taken (choose with --resize)"
+    ));
+    used
 }
 
 fn color_of(samples: &[Sample]) -> Color {

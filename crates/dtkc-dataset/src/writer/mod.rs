@@ -1,16 +1,16 @@
 //! Writing datasets: streamed, whole or not at all.
 
 mod column;
+mod draft;
 mod options;
-mod sink;
 
 use std::path::Path;
 
 use dtkc_item::{ImageShape, ItemKind, ItemShape};
 
 use self::column::{Column, ColumnSpec};
+use self::draft::Draft;
 pub use self::options::{Compression, WriterOptions};
-use self::sink::Sink;
 use crate::{DataError, schema};
 
 /// Streams items to a dataset file, which appears whole at [`Writer::finish`] or not at all. One chunk of items is
@@ -18,7 +18,7 @@ use crate::{DataError, schema};
 #[derive(Debug)]
 pub struct Writer {
     values: Values,
-    sink: Sink,
+    draft: Draft,
 }
 
 /// The content proper.
@@ -33,13 +33,13 @@ impl Writer {
     pub fn create(path: &Path, options: WriterOptions) -> Result<Self, DataError> {
         let (shape, compression) = (options.shape, options.compression);
         options.check()?;
-        let sink = Sink::create(path, options)?;
-        let values = Values::create(&sink, shape, compression).map_err(|e| sink.failed(&e))?;
-        Ok(Self { values, sink })
+        let draft = Draft::create(path, options)?;
+        let values = Values::create(&draft, shape, compression).map_err(|e| draft.failed(&e))?;
+        Ok(Self { values, draft })
     }
 
-    /// Adds one image of exactly the shape's bytes. Either every item has a label or none. A path is needed for every
-    /// item if the options say `paths`, and ignored otherwise.
+    /// Adds one image of exactly the shape's bytes. Either every item has a label or none; a negative one says that the
+    /// item's class is not known. A path is needed for every item if the options say `paths`, and ignored otherwise.
     pub fn push_image(&mut self, pixels: &[u8], label: Option<i64>, path: Option<&str>) -> Result<(), DataError> {
         let number = self.len();
         let Values::Images { shape, pixels: column } = &mut self.values else {
@@ -51,8 +51,8 @@ impl Writer {
                 "image {number} has {found} bytes instead of {expected} ({shape})"
             )));
         }
-        column.extend(pixels).map_err(|e| self.sink.failed(&e))?;
-        self.sink.push(label, path)
+        column.extend(pixels).map_err(|e| self.draft.failed(&e))?;
+        self.draft.push(label, path)
     }
 
     /// Adds one sequence: time steps of the shape's number of values each, one after the other, at least one. Labels
@@ -68,18 +68,18 @@ impl Writer {
             return Err(DataError::Invalid(text));
         }
         *end += (steps.len() / *dim) as u64;
-        values.extend(steps).and_then(|()| offsets.extend(&[*end])).map_err(|e| self.sink.failed(&e))?;
-        self.sink.push(label, path)
+        values.extend(steps).and_then(|()| offsets.extend(&[*end])).map_err(|e| self.draft.failed(&e))?;
+        self.draft.push(label, path)
     }
 
     /// Sets or replaces the class names by label, at any time before [`Writer::finish`].
     pub fn set_label_names(&mut self, names: Vec<String>) {
-        self.sink.set_label_names(names);
+        self.draft.set_label_names(names);
     }
 
     /// Items so far.
     pub fn len(&self) -> usize {
-        self.sink.count()
+        self.draft.count()
     }
 
     /// True before the first item.
@@ -89,18 +89,18 @@ impl Writer {
 
     /// Completes the file and gives it its name. An empty set is refused. Returns the number of items.
     pub fn finish(self) -> Result<usize, DataError> {
-        let Self { mut values, sink } = self;
-        values.flush().map_err(|e| sink.failed(&e))?;
+        let Self { mut values, draft } = self;
+        values.flush().map_err(|e| draft.failed(&e))?;
         drop(values);
-        sink.finish()
+        draft.finish()
     }
 }
 
 impl Values {
-    fn create(sink: &Sink, shape: ItemShape, compression: Compression) -> hdf5::Result<Self> {
+    fn create(draft: &Draft, shape: ItemShape, compression: Compression) -> hdf5::Result<Self> {
         let column = |name, row: Vec<usize>, row_bytes| {
             let chunk_rows = schema::chunk_rows(row_bytes);
-            ColumnSpec { file: sink.file(), name, row, chunk_rows, compression }
+            ColumnSpec { file: draft.file(), name, row, chunk_rows, compression }
         };
         match shape {
             ItemShape::Image(shape) => {
@@ -110,7 +110,7 @@ impl Values {
             }
             ItemShape::Sequence { dim } => {
                 let values = Column::create(column(schema::VALUES, vec![dim], dim * size_of::<f32>()))?;
-                let mut offsets = Column::create(ColumnSpec::list(sink.file(), schema::OFFSETS))?;
+                let mut offsets = Column::create(ColumnSpec::list(draft.file(), schema::OFFSETS))?;
                 offsets.extend(&[0])?;
                 Ok(Self::Sequences { dim, steps: 0, values, offsets })
             }

@@ -7,7 +7,7 @@ use dtkc_image::Limits;
 use dtkc_item::ItemError;
 use walkdir::WalkDir;
 
-use super::super::record::{Content, Description, Kind, Record, Sample, Sink, Source};
+use super::super::record::{Content, ContentForm, Description, Importer, Record, Sample, Sink};
 use super::super::{ImportError, natural};
 use super::names::{self, Labels, LabelsFrom};
 use super::{is_wanted, sample, spread};
@@ -106,10 +106,11 @@ impl FolderSource {
         let Labels { classes, labels, coil, notes } = names::label(&shown, from);
         let description = Description {
             format: if coil { "COIL folder" } else { "folder of images" },
-            kind: Kind::Encoded,
+            form: ContentForm::Encoded,
             count: Some((files.len() + listing.unreadable.len()) as u64),
             classes,
             paths: true,
+            resize: None,
             origin: listing.name,
             notes,
         };
@@ -124,7 +125,7 @@ impl FolderSource {
     }
 }
 
-impl Source for FolderSource {
+impl Importer for FolderSource {
     fn describe(&self) -> &Description {
         &self.description
     }

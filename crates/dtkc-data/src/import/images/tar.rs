@@ -10,7 +10,7 @@ use dtkc_item::ItemError;
 use tar::Archive;
 
 use super::super::ImportError;
-use super::super::record::{Content, Description, Kind, Record, Sample, Sink, Source};
+use super::super::record::{Content, ContentForm, Description, Importer, Record, Sample, Sink};
 use super::super::stream;
 use super::names::{self, Labels, LabelsFrom};
 use super::{is_wanted, sample};
@@ -50,10 +50,11 @@ impl TarSource {
         let Labels { classes, labels, coil, notes } = names::label(&shown, from);
         let description = Description {
             format: if coil { "COIL tar" } else { "tar of images" },
-            kind: Kind::Encoded,
+            form: ContentForm::Encoded,
             count: Some(shown.len() as u64),
             classes,
             paths: true,
+            resize: None,
             origin: path.file_name().map(|n| n.to_string_lossy().into_owned()),
             notes,
         };
@@ -61,7 +62,7 @@ impl TarSource {
     }
 }
 
-impl Source for TarSource {
+impl Importer for TarSource {
     fn describe(&self) -> &Description {
         &self.description
     }

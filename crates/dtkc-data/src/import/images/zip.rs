@@ -8,7 +8,7 @@ use dtkc_image::Limits;
 use dtkc_item::ItemError;
 use zip::ZipArchive;
 
-use super::super::record::{Content, Description, Kind, Record, Sample, Sink, Source};
+use super::super::record::{Content, ContentForm, Description, Importer, Record, Sample, Sink};
 use super::super::{ImportError, natural};
 use super::names::{self, Labels, LabelsFrom};
 use super::{is_wanted, sample, spread};
@@ -43,10 +43,11 @@ impl ZipSource {
         let Labels { classes, labels, coil, notes } = names::label(&shown, from);
         let description = Description {
             format: if coil { "COIL zip" } else { "zip of images" },
-            kind: Kind::Encoded,
+            form: ContentForm::Encoded,
             count: Some(entries.len() as u64),
             classes,
             paths: true,
+            resize: None,
             origin: path.file_name().map(|n| n.to_string_lossy().into_owned()),
             notes,
         };
@@ -91,7 +92,7 @@ pub fn damaged(path: &Path, error: &zip::result::ZipError) -> ImportError {
     ImportError::file(path, format!("the zip archive is cut off or damaged ({error}); copy or download it again"))
 }
 
-impl Source for ZipSource {
+impl Importer for ZipSource {
     fn describe(&self) -> &Description {
         &self.description
     }
