@@ -1,7 +1,7 @@
 //! The model file: written, run with ONNX Runtime, compared, and only then given its name.
 
 use dtkc_dataset::Dataset;
-use dtkc_item::{Batch, ImageSpec, Items};
+use dtkc_item::{Batch, ImageSpec, Items, Resize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,8 @@ pub struct ExportOptions {
     pub data: Option<PathBuf>,
     /// The ONNX Runtime library; `None` looks in the usual places.
     pub onnxruntime: Option<PathBuf>,
-    /// How new images become the size of the network.
-    pub resize: dtkc_item::Resize,
+    /// How new images become the size of the network; `None` takes the rule by which those of the dataset did.
+    pub resize: Option<Resize>,
 }
 
 /// What was written.
@@ -61,7 +61,7 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     Ok(Exported { path: options.out.clone(), bytes: bytes.len(), restart: saved.restart, parity })
 }
 
-fn describe(saved: &Saved, resize: dtkc_item::Resize) -> Result<Metadata, TrainError> {
+fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainError> {
     let config = &saved.config;
     let input = config.data.input;
     let Some((shape, color)) = input.image().and_then(|shape| Some((shape, shape.color()?))) else {
@@ -74,6 +74,7 @@ fn describe(saved: &Saved, resize: dtkc_item::Resize) -> Result<Metadata, TrainE
             metrics.extend(value.map(|value| (name.to_owned(), value)));
         }
     }
+    let resize = resize.or(config.data.resize).unwrap_or(Resize::Fit);
     let image = ImageSpec { height: shape.height, width: shape.width, color, resize };
     let input = InputSpec { image, filter: dtkc_image::FILTER.into() };
     let clusters = saved.order.iter().map(|&old| Cluster { name: None, size: saved.sizes[old] }).collect();

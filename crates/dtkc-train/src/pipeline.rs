@@ -24,6 +24,7 @@ pub fn describe_data(path: &Path) -> Result<DataConfig, TrainError> {
         fingerprint: dataset.fingerprint()?,
         items: dataset.len(),
         input: dataset.shape(),
+        resize: dataset.resize(),
     })
 }
 

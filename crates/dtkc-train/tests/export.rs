@@ -59,3 +59,17 @@ fn a_missing_runtime_is_named_and_training_is_kept() {
     assert!(text.contains("/no/such/lib.so") && text.contains("dtkc-train export"), "{text}");
     assert!(run.join("summary.json").exists() && !run.join("model.onnx").exists());
 }
+
+#[test]
+fn the_model_resizes_as_the_import_did() {
+    let place = Place::new();
+    let data = place.dataset_resized("a.h5", 60, Some(dtkc_item::Resize::Crop));
+    let run = place.path("run");
+    fit(&data, &run, &["--runs", "1", "--epochs", "1"]).assert().success();
+    let rule = |name: &str, more: &[&str]| {
+        program().arg("export").arg(&run).arg("--out").arg(place.path(name)).args(more).assert().success();
+        ModelFile::open(place.path(name)).unwrap().spec().resize
+    };
+    assert_eq!(rule("a.onnx", &[]), dtkc_item::Resize::Crop);
+    assert_eq!(rule("b.onnx", &["--resize", "stretch"]), dtkc_item::Resize::Stretch);
+}

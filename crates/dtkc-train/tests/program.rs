@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Place, SIDE, failure, fit, program};
-use dtkc_dataset::{ImageWriter, WriterOptions};
+use dtkc_dataset::{Writer, WriterOptions};
 use dtkc_item::ImageShape;
 use serde_json::Value;
 
@@ -159,8 +159,8 @@ fn missing_and_wrong_files_are_named() {
 fn other_size(place: &Place) -> std::path::PathBuf {
     let path = place.path("other.h5");
     let shape = ImageShape { height: SIDE + 2, width: SIDE, channels: 1 };
-    let mut writer = ImageWriter::create(&path, WriterOptions::new(shape, "other", "test")).unwrap();
-    writer.push(&vec![3; shape.bytes()], None, None).unwrap();
+    let mut writer = Writer::create(&path, WriterOptions::new(shape, "other", "test")).unwrap();
+    writer.push_image(&vec![3; shape.len()], None, None).unwrap();
     writer.finish().unwrap();
     path
 }

@@ -34,9 +34,9 @@ pub(crate) struct Args {
     /// Dataset for the comparison [default: the one that the run was trained on].
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// How new images of another size become the network's: fit (pads), stretch or crop.
-    #[arg(long, value_name = "HOW", default_value = "fit")]
-    resize: Resize,
+    /// How new images of another size become the network's: fit (pads), stretch or crop [default: as those of the dataset did].
+    #[arg(long, value_name = "HOW")]
+    resize: Option<Resize>,
     /// The ONNX Runtime library, or the folder that holds it.
     #[arg(long, value_name = "PATH")]
     onnxruntime: Option<PathBuf>,

@@ -75,7 +75,7 @@ pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After) -> anyhow::R
         out: run.model(),
         data: None,
         onnxruntime: after.onnxruntime.clone(),
-        resize: dtkc_item::Resize::Fit,
+        resize: None,
     };
     let exported = export::export(&saved, &options).map_err(|error| {
         let again = format!("dtkc-train export {}", run.root().display());

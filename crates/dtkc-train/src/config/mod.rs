@@ -6,7 +6,7 @@ mod options;
 
 use std::path::{Path, PathBuf};
 
-use dtkc_item::{ImageShape, ItemShape};
+use dtkc_item::{ImageShape, ItemShape, Resize};
 use dtkc_methods::layers::{differences, table};
 use dtkc_methods::{Method, MethodSettings, SettingError, Task, TrainPlan};
 use serde::{Deserialize, Serialize};
@@ -34,13 +34,16 @@ pub struct DataConfig {
     pub items: usize,
     /// What the items look like.
     pub input: ItemShape,
+    /// How import brought images to that size, where the file says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resize: Option<Resize>,
 }
 
 impl Default for DataConfig {
     /// No dataset yet.
     fn default() -> Self {
         let input = ItemShape::Image(ImageShape { height: 0, width: 0, channels: 0 });
-        Self { path: PathBuf::new(), name: String::new(), fingerprint: String::new(), items: 0, input }
+        Self { path: PathBuf::new(), name: String::new(), fingerprint: String::new(), items: 0, input, resize: None }
     }
 }
 

@@ -1,8 +1,8 @@
 //! A tiny dataset, a tiny network and the program, for the program tests.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use dtkc_dataset::{ImageWriter, WriterOptions};
-use dtkc_item::ImageShape;
+use dtkc_dataset::{Writer, WriterOptions};
+use dtkc_item::{ImageShape, Resize};
 use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
@@ -26,9 +26,19 @@ impl Place {
 
     /// `count` images of three kinds (bars across, bars down, blobs) with noise; labels on request.
     pub fn dataset(&self, name: &str, count: usize, labels: bool) -> PathBuf {
+        self.shapes(name, count, labels, None)
+    }
+
+    /// The same without labels, from a file that says how its images were brought to size.
+    pub fn dataset_resized(&self, name: &str, count: usize, resize: Option<Resize>) -> PathBuf {
+        self.shapes(name, count, false, resize)
+    }
+
+    fn shapes(&self, name: &str, count: usize, labels: bool, resize: Option<Resize>) -> PathBuf {
         let path = self.path(name);
         let shape = ImageShape { height: SIDE, width: SIDE, channels: 1 };
-        let mut writer = ImageWriter::create(&path, WriterOptions::new(shape, "shapes", "test")).unwrap();
+        let options = WriterOptions { resize, ..WriterOptions::new(shape, "shapes", "test") };
+        let mut writer = Writer::create(&path, options).unwrap();
         let mut noise = 7u32;
         for i in 0..count {
             let pixels: Vec<u8> = (0..SIDE * SIDE)
@@ -44,7 +54,7 @@ impl Place {
                     (if bright { 180 } else { 20 }) + (noise >> 26) as u8
                 })
                 .collect();
-            writer.push(&pixels, labels.then_some((i % 3) as i64), None).unwrap();
+            writer.push_image(&pixels, labels.then_some((i % 3) as i64), None).unwrap();
         }
         writer.finish().unwrap();
         path
