@@ -20,8 +20,9 @@ pub struct EpochRecord {
     pub stage: Option<String>,
     /// Epoch of the stage, counted from 1.
     pub epoch: usize,
-    /// Mean of the loss over the images of the epoch.
-    pub loss: f64,
+    /// Mean of the loss over the items of the epoch; absent where no step was finite, because JSON has no such number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
     /// The same for every term of the loss, by name, before its weight.
     pub terms: BTreeMap<String, f64>,
     /// Learning rate of the last step.
@@ -132,7 +133,7 @@ mod tests {
             restart: 1,
             stage: None,
             epoch,
-            loss: 0.1 + 0.2,
+            loss: Some(0.1 + 0.2),
             terms: BTreeMap::from([("separation".to_owned(), 0.25)]),
             lr: 1e-3,
             used_clusters: 9,
@@ -171,6 +172,19 @@ mod tests {
         let path = folder.path().join("log.jsonl");
         Log::open(&path, 0).unwrap().append(&record(1)).unwrap();
         assert_eq!(Log::open(&path, 5).unwrap().lines(), 1);
+    }
+
+    #[test]
+    fn an_epoch_without_a_finite_loss_can_be_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        let broken = EpochRecord { loss: None, ..record(1) };
+        Log::open(&path, 0).unwrap().append(&broken).unwrap();
+        assert_eq!(read(&path).unwrap(), [broken]);
+        // What earlier versions wrote for it.
+        let text = std::fs::read_to_string(&path).unwrap().replacen("{", "{\"loss\":null,", 1);
+        std::fs::write(&path, text).unwrap();
+        assert_eq!(read(&path).unwrap()[0].loss, None);
     }
 
     #[test]

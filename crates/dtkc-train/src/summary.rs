@@ -22,10 +22,12 @@ pub struct RestartFigures {
     pub epochs: usize,
     /// The epoch whose weights were kept.
     pub best_epoch: usize,
-    /// Mean training loss of that epoch.
-    pub training_loss: f64,
-    /// Loss on the fixed batches that all restarts share: restarts are compared by it.
-    pub loss: f64,
+    /// Mean training loss of that epoch; absent where no epoch had a finite one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training_loss: Option<f64>,
+    /// Loss on the fixed batches that all restarts share: restarts are compared by it. Absent where it is not finite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<f64>,
     /// Accuracy, where the data has labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acc: Option<f64>,
@@ -104,8 +106,14 @@ pub struct Summary {
 pub fn best(restarts: &[RestartFigures]) -> Option<&RestartFigures> {
     restarts
         .iter()
-        .filter(|restart| restart.loss.is_finite())
-        .min_by(|a, b| a.loss.total_cmp(&b.loss).then(a.restart.cmp(&b.restart)))
+        .filter_map(|restart| Some((restart, restart.loss?)))
+        .min_by(|(a, x), (b, y)| x.total_cmp(y).then(a.restart.cmp(&b.restart)))
+        .map(|(restart, _)| restart)
+}
+
+/// A number that JSON can hold.
+pub fn finite(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
 }
 
 /// Best / mean / sd of a metric over the restarts that have it.
@@ -145,11 +153,11 @@ impl Summary {
             let mark = if restart.restart == self.best_restart { '*' } else { ' ' };
             let _ = writeln!(
                 out,
-                "{mark}{:>6}  {:>6}  {:>4}  {:>8.4}  {}  {}  {}  {:>4}  {}",
+                "{mark}{:>6}  {:>6}  {:>4}  {:>8}  {}  {}  {}  {:>4}  {}",
                 restart.restart,
                 restart.epochs,
                 restart.best_epoch,
-                restart.loss,
+                restart.loss.map_or("-".into(), |loss| format!("{loss:.4}")),
                 share(restart.acc),
                 share(restart.nmi),
                 share(restart.ari),
@@ -198,8 +206,8 @@ mod tests {
             ended: Ended::Epochs,
             epochs: 100,
             best_epoch: 90,
-            training_loss: loss,
-            loss,
+            training_loss: finite(loss),
+            loss: finite(loss),
             acc,
             nmi: acc,
             ari: acc,

@@ -192,3 +192,23 @@ fn devices_and_bench_answer() {
     let measured = json(&output.stdout);
     assert!(measured["ms"].as_f64().unwrap() > 0.0 && measured["parts_ms"]["kernels"].is_number(), "{measured}");
 }
+
+#[test]
+fn a_run_that_never_was_finite_can_be_read_by_every_command() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 60, true);
+    let run = place.path("run");
+    // A rate at which the first step leaves nothing finite.
+    let wild = ["--runs", "2", "--epochs", "2", "--lr", "10", "--set", "optim.clip_norm=0", "--set", "optim.epsilon=1e-12"];
+    let more = ["--set", "optim.weight_decay=10", "--set", "loss.orthogonality=1000000"];
+    let output = fit(&data, &run, &wild).args(more).output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.lines().count() <= 20 && !text.contains("panicked"), "{text}");
+    let log = std::fs::read_to_string(run.join("log.jsonl")).unwrap();
+    assert!(!log.contains("null"), "{log}");
+    let (_, text) = {
+        let output = program().arg("resume").arg(&run).args(["--quiet", "--no-export"]).output().unwrap();
+        (output.status, String::from_utf8(output.stderr).unwrap())
+    };
+    assert!(!text.contains("damaged") && !text.contains("invalid type"), "{text}");
+}

@@ -6,6 +6,7 @@ use dtkc_methods::learner::{CLUSTERING, EpochPlace, Passes as _, StepClock, Step
 use dtkc_methods::places::{self, Pass};
 
 use super::Trainer;
+use crate::summary::finite;
 use crate::error::TrainError;
 use crate::log::EpochRecord;
 use crate::restart::{Ended, Restart};
@@ -126,7 +127,7 @@ impl Trainer<'_> {
             restart: restart.index,
             stage: (stage != CLUSTERING).then(|| stage.to_owned()),
             epoch: place.done,
-            loss: restart.monitor.loss(),
+            loss: finite(restart.monitor.loss()),
             terms: restart.monitor.terms(),
             lr: restart.learner.learning_rate(place.stage, place.done as f64, self.scheduled(place.stage)),
             used_clusters: usage.used,
