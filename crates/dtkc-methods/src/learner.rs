@@ -42,6 +42,13 @@ pub trait Learner {
         Ok(EpochEnd::default())
     }
 
+    /// The epochs after which clusters may be made anew. Restarts are first compared when the first of them is an epoch
+    /// behind: before it, a good restart and a bad one may still look alike.
+    fn upheavals(&self, epochs: usize) -> Vec<usize> {
+        let _ = epochs;
+        Vec::new()
+    }
+
     /// The learning rate after so many epochs of a stage.
     fn learning_rate(&self, stage: usize, epoch: f64, epochs: usize) -> f64;
 

@@ -69,7 +69,8 @@ fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainErro
     };
     let mut metrics = BTreeMap::new();
     if let Some(figures) = &saved.figures {
-        for (name, value) in [("loss", figures.loss), ("acc", figures.acc), ("nmi", figures.nmi), ("ari", figures.ari)] {
+        for (name, value) in [("loss", figures.loss), ("acc", figures.acc), ("nmi", figures.nmi), ("ari", figures.ari)]
+        {
             metrics.extend(value.map(|value| (name.to_owned(), value)));
         }
     }

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PruneConfig {
-    /// Epochs that every restart gets before the first comparison; 0 for an eighth of all epochs.
+    /// Epochs that every restart gets before the first comparison; 0 for an eighth of all epochs, and where a method makes
+    /// clusters anew, at least one more than it takes until it first did.
     pub first_epoch: usize,
     /// Share of the restarts that goes on after a comparison; the epochs between comparisons grow by its
     /// inverse, so that every round costs about the same.
@@ -42,10 +43,13 @@ pub struct Round {
 
 /// The rounds for `restarts` restarts of `epochs` epochs. The last one always ends at `epochs` and keeps all
 /// that reach it; without pruning it is the only one.
-pub fn rounds(config: Option<&PruneConfig>, restarts: usize, epochs: usize) -> Vec<Round> {
+pub fn rounds(config: Option<&PruneConfig>, restarts: usize, epochs: usize, upheavals: &[usize]) -> Vec<Round> {
     let Some(config) = config else { return vec![Round { epoch: epochs, keep: restarts }] };
     let mut rounds = Vec::new();
-    let first = if config.first_epoch == 0 { epochs.div_ceil(8) } else { config.first_epoch };
+    let first = match config.first_epoch {
+        0 => epochs.div_ceil(8).max(upheavals.iter().min().map_or(0, |first| first + 1)),
+        asked => asked,
+    };
     let (mut alive, mut epoch) = (restarts, first as f64);
     while alive > config.finalists && epoch.round() < epochs as f64 {
         let keep = ((alive as f64 * config.keep).ceil() as usize).min(alive - 1).max(config.finalists).max(1);
@@ -89,19 +93,27 @@ mod tests {
 
     #[test]
     fn the_first_comparison_follows_the_number_of_epochs() {
-        let first = |epochs| rounds(Some(&PruneConfig::default()), 5, epochs)[0].epoch;
+        let first = |epochs| rounds(Some(&PruneConfig::default()), 5, epochs, &[])[0].epoch;
         assert_eq!([first(100), first(8), first(3)], [13, 1, 1]);
     }
 
     #[test]
-    fn without_pruning_there_is_one_stage() {
-        assert_eq!(rounds(None, 20, 100), [Round { epoch: 100, keep: 20 }]);
-        assert_eq!(total_epochs(&rounds(None, 20, 100), 20), 2000);
+    fn the_first_comparison_waits_for_the_first_upheaval() {
+        let first = |epochs, upheavals: &[usize]| rounds(Some(&PruneConfig::default()), 5, epochs, upheavals)[0].epoch;
+        assert_eq!([first(10, &[3, 4, 5]), first(65, &[17, 25, 33]), first(100, &[2])], [4, 18, 13]);
+        let asked = rounds(Some(&on()), 5, 100, &[25]);
+        assert_eq!(asked[0].epoch, 5, "what somebody asks for is done");
+    }
+
+    #[test]
+    fn without_pruning_there_is_one_round() {
+        assert_eq!(rounds(None, 20, 100, &[]), [Round { epoch: 100, keep: 20 }]);
+        assert_eq!(total_epochs(&rounds(None, 20, 100, &[]), 20), 2000);
     }
 
     #[test]
     fn twenty_restarts_cost_a_fifth() {
-        let rounds = rounds(Some(&on()), 20, 100);
+        let rounds = rounds(Some(&on()), 20, 100, &[]);
         let pairs: Vec<_> = rounds.iter().map(|s| (s.epoch, s.keep)).collect();
         assert_eq!(pairs, [(5, 10), (10, 5), (20, 3), (40, 2), (100, 2)]);
         // 20*5 + 10*5 + 5*10 + 3*20 + 2*60
@@ -110,9 +122,9 @@ mod tests {
 
     #[test]
     fn few_restarts_or_epochs_are_not_pruned() {
-        assert_eq!(rounds(Some(&on()), 2, 100), [Round { epoch: 100, keep: 2 }]);
-        assert_eq!(rounds(Some(&on()), 1, 100), [Round { epoch: 100, keep: 1 }]);
-        assert_eq!(rounds(Some(&on()), 20, 5), [Round { epoch: 5, keep: 20 }]);
+        assert_eq!(rounds(Some(&on()), 2, 100, &[]), [Round { epoch: 100, keep: 2 }]);
+        assert_eq!(rounds(Some(&on()), 1, 100, &[]), [Round { epoch: 100, keep: 1 }]);
+        assert_eq!(rounds(Some(&on()), 20, 5, &[]), [Round { epoch: 5, keep: 20 }]);
     }
 
     #[test]
@@ -132,11 +144,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stages_always_move_forward(
+        fn rounds_always_move_forward(
             restarts in 1usize..60, epochs in 1usize..300, first in 1usize..40, keep in 0.05f64..0.95, finalists in 1usize..5,
         ) {
             let config = PruneConfig { first_epoch: first, keep, finalists };
-            let rounds = rounds(Some(&config), restarts, epochs);
+            let rounds = rounds(Some(&config), restarts, epochs, &[first]);
             prop_assert_eq!(rounds[rounds.len() - 1].epoch, epochs);
             prop_assert!(rounds.windows(2).all(|w| w[0].epoch <= w[1].epoch && w[0].keep >= w[1].keep));
             prop_assert!(rounds.iter().all(|s| s.keep >= 1 && s.keep >= finalists.min(restarts)));

@@ -199,7 +199,8 @@ fn a_run_that_never_was_finite_can_be_read_by_every_command() {
     let data = place.dataset("a.h5", 60, true);
     let run = place.path("run");
     // A rate at which the first step leaves nothing finite.
-    let wild = ["--runs", "2", "--epochs", "2", "--lr", "10", "--set", "optim.clip_norm=0", "--set", "optim.epsilon=1e-12"];
+    let wild =
+        ["--runs", "2", "--epochs", "2", "--lr", "10", "--set", "optim.clip_norm=0", "--set", "optim.epsilon=1e-12"];
     let more = ["--set", "optim.weight_decay=10", "--set", "loss.orthogonality=1000000"];
     let output = fit(&data, &run, &wild).args(more).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();

@@ -3,7 +3,7 @@
 use super::Model;
 use super::layers::{Conv, Dense, Norm};
 use crate::StateError;
-use burn::module::Param;
+use burn::module::{Param, ParamId};
 use burn::tensor::{Tensor, TensorData};
 use std::convert::Infallible;
 
@@ -105,6 +105,11 @@ impl Model {
         }
         *self = loaded;
         Ok(())
+    }
+
+    /// The parameters of the output layer.
+    pub fn output_parameters(&self) -> [ParamId; 2] {
+        [self.output.weight.id, self.output.bias.id]
     }
 
     /// Replaces the output layer.

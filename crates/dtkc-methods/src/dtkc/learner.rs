@@ -83,12 +83,9 @@ impl DtkcLearner {
         self.settings.paired() && self.settings.loss.overclustering > 0.0 && self.valid().fine_clusters() > 0
     }
 
-    /// A better output layer from the fine clusters. It is looked for three times in the first half of the training:
-    /// earlier the fine clusters say nothing, later there is no time to learn from it.
+    /// A better output layer from the fine clusters, where it is time to look for one.
     fn better_output(&self, place: &EpochPlace, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
-        let EpochPlace { done, epochs, .. } = *place;
-        let due = (2..=4).any(|eighths| done == (epochs * eighths).div_ceil(8)) && done < epochs;
-        if !due || !self.has_fine_clusters() {
+        if !self.upheavals(place.epochs).contains(&place.done) {
             return Ok(None);
         }
         let mut evidence = Evidence::default();
@@ -141,8 +138,18 @@ impl Learner for DtkcLearner {
         let regrouped = better.is_some();
         if let Some(layer) = better {
             self.model.replace_output(layer)?;
+            self.adam.forget(&self.model, &self.model.output_parameters());
         }
         Ok(EpochEnd { regrouped })
+    }
+
+    /// Three times in the first half of the training: earlier the fine clusters say nothing, later there is no time to
+    /// learn from it.
+    fn upheavals(&self, epochs: usize) -> Vec<usize> {
+        match self.has_fine_clusters() {
+            true => (2..=4).map(|eighths| (epochs * eighths).div_ceil(8)).filter(|&epoch| epoch < epochs).collect(),
+            false => Vec::new(),
+        }
     }
 
     fn learning_rate(&self, _stage: usize, epoch: f64, epochs: usize) -> f64 {

@@ -4,7 +4,7 @@
 //! clipped and checked on its own, and a network of this size (about 0.1 million weights) is updated in one pass in
 //! far less than a millisecond. On a GPU all gradients come back in one transaction per step.
 
-use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
+use burn::module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId};
 use burn::tensor::{Gradients, Tensor, TensorData, Transaction};
 use dtkc_core::{NamedArray, StateError, Values};
 
@@ -37,12 +37,13 @@ impl From<&OptimConfig> for AdamConfig {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adam {
     config: AdamConfig,
-    steps: u64,
     moments: Vec<Moments>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct Moments {
+    /// Steps since they were zero: a layer that was replaced starts anew while the others go on.
+    steps: u64,
     first: Vec<f32>,
     second: Vec<f32>,
 }
@@ -50,12 +51,21 @@ struct Moments {
 impl Adam {
     /// No step done yet.
     pub fn new(config: AdamConfig) -> Self {
-        Self { config, steps: 0, moments: Vec::new() }
+        Self { config, moments: Vec::new() }
     }
 
     /// Steps done so far.
     pub fn steps(&self) -> u64 {
-        self.steps
+        self.moments.iter().map(|moments| moments.steps).max().unwrap_or(0)
+    }
+
+    /// Forgets what it learnt about these parameters of `model`, because they were replaced.
+    pub fn forget<M: Module>(&mut self, model: &M, parameters: &[ParamId]) {
+        let mut trained = Trained::default();
+        model.visit(&mut trained);
+        for (moments, _) in self.moments.iter_mut().zip(&trained.ids).filter(|(_, id)| parameters.contains(id)) {
+            *moments = Moments::zero(moments.first.len());
+        }
     }
 
     /// One step. Where a gradient is not finite nothing changes and the model comes back with `false`.
@@ -99,31 +109,33 @@ impl Adam {
 
     fn update(&mut self, weights: &mut [Vec<f32>], slopes: &[Option<Vec<f32>>], scales: &[f32], lr: f64) {
         let AdamConfig { beta1, beta2, epsilon, weight_decay, .. } = self.config;
-        self.steps += 1;
         if self.moments.is_empty() {
-            let zeros = |w: &Vec<f32>| Moments { first: vec![0.0; w.len()], second: vec![0.0; w.len()] };
-            self.moments = weights.iter().map(zeros).collect();
+            self.moments = weights.iter().map(|weight| Moments::zero(weight.len())).collect();
         }
-        let steps = i32::try_from(self.steps).unwrap_or(i32::MAX);
-        let rate = (lr / (1.0 - beta1.powi(steps))) as f32;
-        let root = (1.0 - beta2.powi(steps)).sqrt().recip() as f32;
-        let (beta1, beta2, epsilon, decay) = (beta1 as f32, beta2 as f32, epsilon as f32, weight_decay as f32);
+        let (decay, floor) = (weight_decay as f32, epsilon as f32);
         for (((weight, slope), scale), moments) in weights.iter_mut().zip(slopes).zip(scales).zip(&mut self.moments) {
+            // A step is a step for every weight, also for one that this loss does not reach.
+            moments.steps += 1;
             let Some(slope) = slope else { continue };
+            let steps = i32::try_from(moments.steps).unwrap_or(i32::MAX);
+            let rate = (lr / (1.0 - beta1.powi(steps))) as f32;
+            let root = (1.0 - beta2.powi(steps)).sqrt().recip() as f32;
+            let (beta1, beta2) = (beta1 as f32, beta2 as f32);
             let values = weight.iter_mut().zip(slope).zip(moments.first.iter_mut().zip(&mut moments.second));
             for ((w, g), (m, v)) in values {
                 let g = g * scale + decay * *w;
                 *m = beta1 * *m + (1.0 - beta1) * g;
                 *v = beta2 * *v + (1.0 - beta2) * g * g;
-                *w -= rate * *m / (v.sqrt() * root + epsilon);
+                *w -= rate * *m / (v.sqrt() * root + floor);
             }
         }
     }
 
     /// The moments and the number of steps as named arrays.
     pub fn save(&self) -> Vec<NamedArray> {
-        let mut arrays = vec![NamedArray::list("adam.steps", Values::U64(vec![self.steps]))];
-        for (i, Moments { first, second }) in self.moments.iter().enumerate() {
+        let steps = self.moments.iter().map(|moments| moments.steps).collect();
+        let mut arrays = vec![NamedArray::list("adam.steps", Values::U64(steps))];
+        for (i, Moments { first, second, .. }) in self.moments.iter().enumerate() {
             arrays.push(NamedArray::list(format!("adam.first.{i}"), Values::F32(first.clone())));
             arrays.push(NamedArray::list(format!("adam.second.{i}"), Values::F32(second.clone())));
         }
@@ -133,22 +145,31 @@ impl Adam {
     /// The state of [`Adam::save`]; fails when the arrays do not belong together or to this model's weights.
     pub fn restore<M: Module>(config: AdamConfig, arrays: &[NamedArray], model: &M) -> Result<Self, StateError> {
         let steps = match NamedArray::find(arrays, "adam.steps").map(|array| &array.values) {
-            Some(Values::U64(steps)) if steps.len() == 1 => steps[0],
+            Some(Values::U64(steps)) => steps,
             _ => return Err(StateError::Missing("adam.steps".into())),
         };
-        let mut sizes = Sizes(Vec::new());
-        model.visit(&mut sizes);
+        let mut trained = Trained::default();
+        model.visit(&mut trained);
         // Moments appear with the first step.
-        let sizes = if steps == 0 { Vec::new() } else { sizes.0 };
-        let moments = sizes.into_iter().enumerate().map(|(i, size)| {
+        if !steps.is_empty() && steps.len() != trained.sizes.len() {
+            let (name, found) = ("adam.steps".into(), vec![steps.len()]);
+            return Err(StateError::Shape { name, found, expected: vec![trained.sizes.len()] });
+        }
+        let moments = steps.iter().zip(trained.sizes).enumerate().map(|(i, (&steps, size))| {
             let of = |name: String| match NamedArray::find(arrays, &name).map(|array| &array.values) {
                 Some(Values::F32(values)) if values.len() == size => Ok(values.clone()),
                 Some(values) => Err(StateError::Shape { name, found: vec![values.len()], expected: vec![size] }),
                 None => Err(StateError::Missing(name)),
             };
-            Ok(Moments { first: of(format!("adam.first.{i}"))?, second: of(format!("adam.second.{i}"))? })
+            Ok(Moments { steps, first: of(format!("adam.first.{i}"))?, second: of(format!("adam.second.{i}"))? })
         });
-        Ok(Self { config, steps, moments: moments.collect::<Result<_, StateError>>()? })
+        Ok(Self { config, moments: moments.collect::<Result<_, StateError>>()? })
+    }
+}
+
+impl Moments {
+    fn zero(len: usize) -> Self {
+        Self { steps: 0, first: vec![0.0; len], second: vec![0.0; len] }
     }
 }
 
@@ -197,13 +218,19 @@ impl ModuleMapper for Scatter {
     }
 }
 
-struct Sizes(Vec<usize>);
+/// The trained weights, in order.
+#[derive(Default)]
+struct Trained {
+    ids: Vec<ParamId>,
+    sizes: Vec<usize>,
+}
 
-impl ModuleVisitor for Sizes {
+impl ModuleVisitor for Trained {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let value = param.val();
         if value.is_require_grad() {
-            self.0.push(value.shape().num_elements());
+            self.ids.push(param.id);
+            self.sizes.push(value.shape().num_elements());
         }
     }
 }
@@ -301,6 +328,22 @@ mod tests {
         let arrays = adam.save();
         assert!(Adam::restore(config(None), &arrays[..arrays.len() - 1], &model).is_err());
         let fresh = Adam::new(config(None));
+        assert_eq!(Adam::restore(config(None), &fresh.save(), &model).unwrap(), fresh);
+    }
+
+    #[test]
+    fn a_replaced_layer_starts_anew_and_the_others_go_on() {
+        let mut adam = Adam::new(config(None));
+        let model = two_steps(&mut adam, 1.0);
+        let mut fresh = adam.clone();
+        fresh.forget(&model, &[model.trained.id]);
+        // The first step after it has length lr whatever the gradient, as the first step of all: no jump.
+        let before = weights(&model);
+        let loss = (model.trained.val().powi_scalar(2) * 1.0).sum();
+        let (model, _) = fresh.step(model, &mut loss.backward(), 0.1);
+        let moved: Vec<f32> = before.iter().zip(weights(&model)).map(|(a, b)| (a - b).abs()).collect();
+        close(&moved, &[0.1; 4]);
+        assert_eq!(fresh.moments.iter().map(|m| m.steps).collect::<Vec<_>>(), [1, 3]);
         assert_eq!(Adam::restore(config(None), &fresh.save(), &model).unwrap(), fresh);
     }
 }

@@ -71,12 +71,7 @@ pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After) -> anyhow::R
         return Ok(());
     }
     let saved = Saved::open(run.root(), None, DeviceName::CPU)?;
-    let options = ExportOptions {
-        out: run.model(),
-        data: None,
-        onnxruntime: after.onnxruntime.clone(),
-        resize: None,
-    };
+    let options = ExportOptions { out: run.model(), data: None, onnxruntime: after.onnxruntime.clone(), resize: None };
     let exported = export::export(&saved, &options).map_err(|error| {
         let again = format!("dtkc-train export {}", run.root().display());
         anyhow::Error::from(error)

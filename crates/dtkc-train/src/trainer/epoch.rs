@@ -6,10 +6,10 @@ use dtkc_methods::learner::{CLUSTERING, EpochPlace, Passes as _, StepClock, Step
 use dtkc_methods::places::{self, Pass};
 
 use super::Trainer;
-use crate::summary::finite;
 use crate::error::TrainError;
 use crate::log::EpochRecord;
 use crate::restart::{Ended, Restart};
+use crate::summary::finite;
 
 /// So many steps in a row that are not finite end a restart.
 const MOST_BAD_STEPS: usize = 25;
@@ -76,7 +76,7 @@ impl Trainer<'_> {
     fn pass(&mut self, restart: &mut Restart) -> Result<Times, TrainError> {
         let begin = Instant::now();
         let mut times = Times::default();
-        let (steps, epochs, seed) = (self.data.steps(), self.scheduled(restart.stage), self.config.run.seed);
+        let (steps, epochs, seed) = (self.data.steps(), self.epochs_of(restart.stage), self.config.run.seed);
         let Restart { index, stage, epoch, .. } = *restart;
         let mut source = self.data.from(Pass::Training { restart: index, stage, epoch }, restart.batch);
         loop {
@@ -129,7 +129,7 @@ impl Trainer<'_> {
             epoch: place.done,
             loss: finite(restart.monitor.loss()),
             terms: restart.monitor.terms(),
-            lr: restart.learner.learning_rate(place.stage, place.done as f64, self.scheduled(place.stage)),
+            lr: restart.learner.learning_rate(place.stage, place.done as f64, place.epochs),
             used_clusters: usage.used,
             entropy: usage.entropy,
             smallest_share: usage.smallest,
@@ -142,15 +142,14 @@ impl Trainer<'_> {
             loading_seconds: times.loading.as_secs_f64(),
         };
         restart.close_epoch(restart.learner.is_settled(&place));
+        if place.stage + 1 == self.stages.len() && self.compared.contains(&place.done) {
+            let loss = self.comparison_loss(restart)?;
+            restart.round_losses.push(loss);
+        }
         record.regrouped = restart.learner.end_epoch(&place, &mut self.data)?.regrouped;
         self.journal.append(&record)?;
         self.console.epoch(&record, restart.learner.clusters());
         Ok(())
-    }
-
-    /// The epochs by which the learning rate of a stage falls.
-    fn scheduled(&self, stage: usize) -> usize {
-        if stage + 1 == self.stages.len() { self.config.plan.epochs } else { self.stages[stage].epochs }
     }
 
     /// Agreement of the labels with the clusters that the items got while they were trained on: free, and good

@@ -5,7 +5,7 @@ mod epoch;
 mod finish;
 mod journal;
 
-use dtkc_methods::learner::{Passes as _, Stage};
+use dtkc_methods::learner::{Learner, Passes as _, Stage};
 use dtkc_methods::{Task, places};
 use dtkc_observe::Observer;
 
@@ -27,8 +27,12 @@ pub struct Trainer<'a> {
     config: RunConfig,
     task: Task,
     stages: Vec<Stage>,
+    /// A learner that is only asked how it goes about things.
+    model: Box<dyn Learner>,
     data: RunData<'a>,
     labels: Option<Vec<i64>>,
+    /// The epochs after which restarts are compared and go on.
+    compared: Vec<usize>,
     journal: Journal<'a>,
     console: Console<'a>,
     budget: Budget,
@@ -38,14 +42,16 @@ impl<'a> Trainer<'a> {
     /// Opens data and log, and goes on where the checkpoints are.
     pub fn open(run: &'a RunDir, config: RunConfig, observer: &'a dyn Observer) -> Result<Self, TrainError> {
         let task = config.task(config.clusters()?)?;
-        let stages = config.settings.learner(&task, 0)?.stages();
+        let model = config.settings.learner(&task, 0)?;
+        let stages = model.stages();
         let data = RunData::open(&config, observer)?;
         let labels = data.dataset().labels()?;
         let journal = Journal::open(run, &config)?;
         let spent = log::read(&run.log())?.iter().map(|record| record.seconds).sum();
         let budget = Budget::open(run, &config, spent)?;
         let console = Console::new(observer, config.plan.restarts, config.plan.epochs);
-        let trainer = Self { run, config, task, stages, data, labels, journal, console, budget };
+        let trainer =
+            Self { run, config, task, stages, model, data, labels, compared: Vec::new(), journal, console, budget };
         trainer.console.begin(trainer.work(trainer.restarts(), trainer.epochs()));
         trainer.console.skip((trainer.journal.epochs() * trainer.data.len()) as u64);
         Ok(trainer)
@@ -54,7 +60,8 @@ impl<'a> Trainer<'a> {
     /// Trains what is left to train; gives back every restart, at its best epoch, with what it is worth.
     pub fn train(&mut self) -> Result<Vec<Restart>, TrainError> {
         self.plan_for_budget()?;
-        let rounds = prune::rounds(self.config.pruning(), self.restarts(), self.epochs());
+        let rounds = self.rounds(self.restarts(), self.epochs());
+        self.compared = rounds.iter().rev().skip(1).map(|round| round.epoch).collect();
         let mut alive: Vec<usize> = (0..self.restarts()).collect();
         for (number, &round) in rounds.iter().enumerate() {
             let is_last = number + 1 == rounds.len();
@@ -94,10 +101,14 @@ impl<'a> Trainer<'a> {
         if stage + 1 == self.stages.len() { self.epochs() } else { self.stages[stage].epochs }
     }
 
+    fn rounds(&self, restarts: usize, epochs: usize) -> Vec<Round> {
+        prune::rounds(self.config.pruning(), restarts, epochs, &self.model.upheavals(epochs))
+    }
+
     /// Items that all restarts together are trained on.
     fn work(&self, restarts: usize, epochs: usize) -> u64 {
         let before: usize = self.stages.iter().rev().skip(1).map(|stage| stage.epochs).sum();
-        let last = prune::total_epochs(&prune::rounds(self.config.pruning(), restarts, epochs), restarts);
+        let last = prune::total_epochs(&self.rounds(restarts, epochs), restarts);
         ((restarts * before + last) * self.data.len()) as u64
     }
 
@@ -112,7 +123,7 @@ impl<'a> Trainer<'a> {
             self.journal.save(&first)?;
         }
         let seconds = log::read(&self.run.log())?.last().map_or(0.0, |record| record.seconds);
-        let plan = self.budget.make_plan(&self.config, seconds)?;
+        let plan = self.budget.make_plan(&self.config, self.model.as_ref(), seconds)?;
         self.console.say(format!("the time is enough for {} restarts of {} epochs", plan.restarts, plan.epochs));
         self.console.set_plan(plan.restarts, plan.epochs, self.work(plan.restarts, plan.epochs));
         Ok(())
@@ -133,10 +144,13 @@ impl<'a> Trainer<'a> {
         if let Some(outcome) = &restart.outcome {
             return Ok(outcome.loss);
         }
-        let loss = self.comparison_loss(&restart)?;
-        restart.round_losses.push(loss);
+        // Measured at the end of the epoch, before clusters were made anew; else now.
+        if restart.round_losses.len() <= number {
+            let loss = self.comparison_loss(&restart)?;
+            restart.round_losses.push(loss);
+        }
         self.journal.save(&restart)?;
-        Ok(loss)
+        Ok(restart.round_losses[number])
     }
 
     fn drop_restart(&mut self, index: usize) -> Result<(), TrainError> {
