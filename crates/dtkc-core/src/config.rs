@@ -24,6 +24,28 @@ impl From<Padding> for dtkc_ops::Padding {
     }
 }
 
+/// Where companion objectives look at a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tap {
+    /// At its output, after pooling: the paper and its code.
+    #[default]
+    Pooled,
+    /// Before pooling: tk-uco's first block.
+    Unpooled,
+}
+
+/// How weights are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Init {
+    /// He-uniform, Glorot-uniform for the output layer: the paper's code.
+    #[default]
+    Uniform,
+    /// He-normal for every layer: tk-uco.
+    Normal,
+}
+
 /// One block: `convs` convolutions, each followed by ReLU, batch norm before the last ReLU, then max-pooling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -38,11 +60,13 @@ pub struct BlockConfig {
     pub batch_norm: bool,
     /// Side of the pooling squares; 1 turns pooling off.
     pub pool: usize,
+    /// Where companion objectives look at the block.
+    pub tap: Tap,
 }
 
 impl Default for BlockConfig {
     fn default() -> Self {
-        Self { filters: 32, kernel: 3, convs: 2, batch_norm: true, pool: 2 }
+        Self { filters: 32, kernel: 3, convs: 2, batch_norm: true, pool: 2, tap: Tap::Pooled }
     }
 }
 
@@ -61,6 +85,8 @@ pub struct NetworkConfig {
     /// Fine clusters per cluster of a second output layer, which only training uses; 0 for none. There are at most 500
     /// in all, so many clusters get fewer.
     pub fine: usize,
+    /// How weights are drawn.
+    pub init: Init,
     /// Weight of the old value when the running statistics are updated.
     pub batch_norm_momentum: f64,
     /// Added to the variance.
@@ -76,6 +102,7 @@ impl Default for NetworkConfig {
             hidden: 100,
             hidden_batch_norm: true,
             fine: 0,
+            init: Init::Uniform,
             batch_norm_momentum: 0.99,
             batch_norm_epsilon: 1e-3,
         }

@@ -19,6 +19,18 @@ pub enum BandwidthRule {
     Squared,
 }
 
+/// What becomes of an unfolding X (D_m x D_-m) that has more rows than columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unfolding {
+    /// It is transposed, as the paper says, and compared like every other.
+    #[default]
+    Short,
+    /// It is left as it is, as in the authors' code. Its row space is then everything, so that it tells nothing and only
+    /// adds the constant 2 (D_m - D_-m) to every squared distance.
+    Plain,
+}
+
 /// A rule and its factor, "15 % of the median" being sigma = 0.15.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bandwidth {
@@ -79,12 +91,24 @@ fn middle(values: &mut [f32]) -> Option<(f64, f64)> {
 /// - outputs: `[n, d_1, .., d_r]`
 /// - result: `[n, n]`, symmetric, >= 0, zero on the diagonal
 pub fn distances<const D: usize>(outputs: Tensor<D>) -> Tensor<2> {
+    distances_by(outputs, Unfolding::Short)
+}
+
+/// [`distances`] with a choice of what becomes of unfoldings that have more rows than columns.
+pub fn distances_by<const D: usize>(outputs: Tensor<D>, unfolding: Unfolding) -> Tensor<2> {
     let dims = outputs.dims();
+    let size: usize = dims[1..].iter().product();
     match D {
-        0..=2 => squared_distances(outputs.reshape([dims[0], dims[1..].iter().product()])),
+        0..=2 => squared_distances(outputs.reshape([dims[0], size])),
         _ => {
-            let sum = (1..D).map(|mode| dtkc_ops::projector_distances(unfold(outputs.clone(), mode)));
-            sum.reduce(|a, b| a + b).unwrap_or_else(|| Tensor::zeros([dims[0], dims[0]], &outputs.device()))
+            let is_plain = |mode: usize| unfolding == Unfolding::Plain && dims[mode] * dims[mode] > size;
+            let constant: usize =
+                (1..D).filter(|&mode| is_plain(mode)).map(|mode| 2 * (dims[mode] - size / dims[mode])).sum();
+            let modes = (1..D).filter(|&mode| !is_plain(mode));
+            let sum = modes.map(|mode| dtkc_ops::projector_distances(unfold(outputs.clone(), mode)));
+            let sum = sum.reduce(|a, b| a + b);
+            let sum = sum.unwrap_or_else(|| Tensor::zeros([dims[0], dims[0]], &outputs.device()));
+            if constant > 0 { sum + constant as f64 } else { sum }
         }
     }
 }

@@ -24,7 +24,7 @@ mod pixels;
 mod random;
 
 pub use augment::{AugmentConfig, Augmenter, Fill};
-pub use config::{BlockConfig, ModelConfig, NetworkConfig, Padding, ValidModel};
+pub use config::{BlockConfig, Init, ModelConfig, NetworkConfig, Padding, Tap, ValidModel};
 pub use error::{ConfigError, StateError};
 pub use loss::{Companions, LossConfig, LossTerms, LossValues, Moment, Objective, Views};
 pub use model::{BatchStatistics, Model, NamedArray, Output, OutputLayer, StatisticsPass, Values};

@@ -1,7 +1,7 @@
 //! Numbers of the loss.
 
 use crate::ConfigError;
-use crate::kernel::{Bandwidth, BandwidthRule};
+use crate::kernel::{Bandwidth, BandwidthRule, Unfolding};
 use serde::{Deserialize, Serialize};
 
 /// What L2 is.
@@ -22,6 +22,8 @@ pub struct LossConfig {
     pub bandwidth: BandwidthRule,
     /// Factor of the median in that rule.
     pub sigma: f64,
+    /// How the companions' tensor kernel unfolds: `short` (the paper) or `plain` (the authors' code).
+    pub unfolding: Unfolding,
     /// Sum or mean in L2.
     pub membership_sum: MembershipSum,
     /// Weight of L1.
@@ -60,6 +62,7 @@ impl Default for LossConfig {
         Self {
             bandwidth: BandwidthRule::Distance,
             sigma: 0.15,
+            unfolding: Unfolding::Short,
             membership_sum: MembershipSum::Sum,
             separation: 1.0,
             orthogonality: 1.0,

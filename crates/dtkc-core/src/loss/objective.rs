@@ -53,7 +53,10 @@ impl Objective {
     /// Checks the configuration.
     pub fn new(config: &LossConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        Ok(Self { config: config.clone(), companions: Companions { bandwidth: config.bandwidth() } })
+        Ok(Self {
+            config: config.clone(),
+            companions: Companions { bandwidth: config.bandwidth(), unfolding: config.unfolding },
+        })
     }
 
     /// The configuration.

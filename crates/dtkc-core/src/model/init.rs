@@ -2,20 +2,21 @@
 
 use super::Model;
 use super::layers::{Block, Conv, Dense, Norm};
-use crate::config::{BlockConfig, ValidModel};
+use crate::config::{BlockConfig, Init, Tap, ValidModel};
 use crate::random;
 use burn::module::{Param, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 
 impl ValidModel {
-    /// A new model: He-uniform weights for convolutions and the hidden layer, Glorot-uniform for the output layer,
-    /// zero biases; the same bits for the same seed on every device.
+    /// A new model: weights by `network.init` (He-uniform for convolutions and the hidden layer, Glorot-uniform for the
+    /// output layer, or He-normal for all), zero biases; the same bits for the same seed on every device.
     ///
     /// Parameter ids are numbered, not random, so that an optimiser's saved state fits the model of another process.
     pub fn init(&self, device: &Device, seed: u64) -> Model {
         let config = self.config();
-        let mut maker = Maker { rng: random::generator(seed, b"weights.", 0, 0), device, next: 0 };
+        let mut maker =
+            Maker { rng: random::generator(seed, b"weights.", 0, 0), init: config.network.init, device, next: 0 };
         let mut channels = config.input.channels;
         let mut blocks = Vec::new();
         for block in &config.network.blocks {
@@ -47,6 +48,7 @@ fn glorot(fan_in: usize, fan_out: usize) -> f32 {
 
 struct Maker<'a> {
     rng: ChaCha8Rng,
+    init: Init,
     device: &'a Device,
     next: u64,
 }
@@ -61,7 +63,12 @@ impl Maker<'_> {
             convs.push(Conv { weight: self.weight(shape, he(fan_in)), bias: self.filled(config.filters, 0.0, true) });
             inputs = config.filters;
         }
-        Block { convs, norm: config.batch_norm.then(|| self.norm(config.filters)), pool: config.pool }
+        Block {
+            convs,
+            norm: config.batch_norm.then(|| self.norm(config.filters)),
+            pool: config.pool,
+            unpooled: config.tap == Tap::Unpooled,
+        }
     }
 
     fn dense(&mut self, inputs: usize, outputs: usize, limit: f32) -> Dense {
@@ -78,7 +85,15 @@ impl Maker<'_> {
     }
 
     fn weight<const D: usize>(&mut self, shape: [usize; D], limit: f32) -> Param<Tensor<D>> {
-        let values = random::uniform(&mut self.rng, shape.iter().product(), limit);
+        let len = shape.iter().product();
+        let values = match self.init {
+            Init::Uniform => random::uniform(&mut self.rng, len, limit),
+            Init::Normal => {
+                // The last dimension is the output's; what is left of the weights per output is the fan-in.
+                let fan_in = len / shape.last().copied().unwrap_or(1).max(1);
+                random::normal(&mut self.rng, len, (2.0 / fan_in as f64).sqrt() as f32)
+            }
+        };
         self.param(values, shape, true)
     }
 

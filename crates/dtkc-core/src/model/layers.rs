@@ -38,6 +38,16 @@ pub(super) struct Block {
     pub(super) convs: Vec<Conv>,
     pub(super) norm: Option<Norm>,
     pub(super) pool: usize,
+    /// Whether the block is tapped before pooling.
+    pub(super) unpooled: bool,
+}
+
+/// What a block gives.
+pub(super) struct BlockOutput {
+    /// Its output.
+    pub(super) output: Tensor<4>,
+    /// What companion objectives see: the output, or what was pooled to it.
+    pub(super) tap: Tensor<4>,
 }
 
 impl Block {
@@ -50,6 +60,23 @@ impl Block {
         padding: Padding,
         epsilon: f64,
         statistics: Option<&mut Vec<BatchStatistics>>,
+    ) -> BlockOutput {
+        if !self.unpooled {
+            let output = self.pooled(x, padding, epsilon, statistics, self.pool);
+            return BlockOutput { tap: output.clone(), output };
+        }
+        let tap = self.pooled(x, padding, epsilon, statistics, 1);
+        // There is nothing below zero behind a ReLU, so another one changes nothing.
+        BlockOutput { output: plain(tap.clone(), self.pool), tap }
+    }
+
+    fn pooled(
+        &self,
+        x: Tensor<4>,
+        padding: Padding,
+        epsilon: f64,
+        statistics: Option<&mut Vec<BatchStatistics>>,
+        pool: usize,
     ) -> Tensor<4> {
         let last = self.convs.len() - 1;
         let mut y = x;
@@ -59,22 +86,24 @@ impl Block {
         }
         match (&self.norm, statistics) {
             (Some(norm), Some(statistics)) => {
-                let out = dtkc_ops::batch_norm_relu_pool(y, norm.gamma.val(), norm.beta.val(), epsilon, self.pool);
+                let out = dtkc_ops::batch_norm_relu_pool(y, norm.gamma.val(), norm.beta.val(), epsilon, pool);
                 statistics.push(BatchStatistics { mean: out.mean, variance: out.variance });
                 out.y
             }
             (Some(norm), None) => {
                 let (scale, shift) = norm.scale_shift(epsilon);
-                dtkc_ops::scale_relu_pool(y, scale, shift, self.pool)
+                dtkc_ops::scale_relu_pool(y, scale, shift, pool)
             }
-            (None, _) => {
-                let [_, _, _, channels] = y.dims();
-                let device = y.device();
-                let (ones, zeros) = (Tensor::ones([channels], &device), Tensor::zeros([channels], &device));
-                dtkc_ops::scale_relu_pool(y, ones, zeros, self.pool)
-            }
+            (None, _) => plain(y, pool),
         }
     }
+}
+
+/// ReLU and pooling alone.
+fn plain(x: Tensor<4>, pool: usize) -> Tensor<4> {
+    let [_, _, _, channels] = x.dims();
+    let device = x.device();
+    dtkc_ops::scale_relu_pool(x, Tensor::ones([channels], &device), Tensor::zeros([channels], &device), pool)
 }
 
 impl Norm {

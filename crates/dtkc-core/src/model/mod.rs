@@ -12,7 +12,7 @@ pub use statistics::{BatchStatistics, StatisticsPass};
 use crate::config::ValidModel;
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
-use layers::{Block, Dense, Norm};
+use layers::{Block, BlockOutput, Dense, Norm};
 
 /// The trained part: blocks, hidden layer, output layer.
 ///
@@ -32,7 +32,8 @@ pub struct Model {
 /// What the network says about a batch of n images.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// Output of every block after pooling: `[n, height, width, filters]`.
+    /// What companion objectives see of every block, its output unless it is tapped before pooling:
+    /// `[n, height, width, filters]`.
     pub blocks: Vec<Tensor<4>>,
     /// The embedding z: `[n, hidden]`.
     pub embedding: Tensor<2>,
@@ -96,8 +97,10 @@ impl Model {
         let mut blocks: Vec<Tensor<4>> = Vec::with_capacity(self.blocks.len());
         let mut y = x;
         for block in &self.blocks {
-            y = block.forward(y, network.padding.into(), epsilon, statistics.as_deref_mut());
-            blocks.push(y.clone());
+            let BlockOutput { output, tap } =
+                block.forward(y, network.padding.into(), epsilon, statistics.as_deref_mut());
+            blocks.push(tap);
+            y = output;
         }
         let [n, height, width, channels] = y.dims();
         let hidden = activation::relu(self.hidden.forward(y.reshape([n, height * width * channels])));

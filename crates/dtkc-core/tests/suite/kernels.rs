@@ -3,7 +3,7 @@
 use crate::support::{assert_close, golden, read, scalar, tensor};
 use burn::tensor::{Tensor, activation};
 use dtkc_core::Companions;
-use dtkc_core::kernel::{Bandwidth, BandwidthRule, distances};
+use dtkc_core::kernel::{Bandwidth, BandwidthRule, Unfolding, distances, distances_by};
 use dtkc_core::loss::{self, MembershipSum, d_cs, orthogonality, simplex_closeness};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -94,7 +94,8 @@ fn check<const D: usize>(case: &Case, golden: &Golden) {
 
         let output = tensor(&case.output, shape).require_grad();
         let membership = tensor(&golden.membership, golden.membership_shape).require_grad();
-        let objective = Companions { bandwidth }.objective(output.clone(), membership.clone());
+        let objective =
+            Companions { bandwidth, unfolding: Unfolding::Short }.objective(output.clone(), membership.clone());
         assert_close(
             &format!("{name}, {rule}: objective"),
             &[scalar(objective.clone())],
@@ -163,4 +164,23 @@ fn terms_between_views_agree() {
         let gradient = read(logits.grad(&value.backward()).unwrap());
         assert_close(&format!("{name}, gradient"), &gradient, &expected.gradient, 1e-4);
     }
+}
+
+#[test]
+fn a_plain_unfolding_with_more_rows_than_columns_only_adds_a_constant() {
+    // 8 x (2 x 3): the last mode has 8 rows and 6 columns. NumPy's SVD of such a matrix has a row space of all 6
+    // dimensions, so that the authors' 2 (8 - tr(P_a P_b)) is 2 (8 - 6) = 4 for every pair, the diagonal too.
+    let x = tensor::<4>(&noise(5 * 2 * 3 * 8, 4), [5, 2, 3, 8]);
+    let (short, plain) = (distances_by(x.clone(), Unfolding::Short), distances_by(x.clone(), Unfolding::Plain));
+    let rows = |mode: usize| [2, 3, 8][mode];
+    assert!(rows(2) > 6 && read(short)[1] > 0.0);
+    let found = read(plain);
+    assert!((0..5).all(|i| (found[i * 5 + i] - 4.0).abs() < 1e-3), "{found:?}");
+    // Without that mode and its constant nothing is left but the other two.
+    let other: Vec<f64> = read(dtkc_ops::projector_distances(x.clone().reshape([5, 2, 24])))
+        .iter()
+        .zip(read(dtkc_ops::projector_distances(x.permute([0, 2, 1, 3]).reshape([5, 3, 16]))))
+        .map(|(a, b)| a + b + 4.0)
+        .collect();
+    assert_close("plain", &found, &other, 1e-4);
 }

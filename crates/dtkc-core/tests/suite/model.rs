@@ -5,8 +5,8 @@ use burn::module::Module;
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{Device, Tensor};
 use dtkc_core::{
-    BlockConfig, Model, ModelConfig, Moment, NetworkConfig, Objective, Padding, StateError, StatisticsPass, ValidModel,
-    Values, Views, scale_images, scale_pixels,
+    BlockConfig, Model, ModelConfig, Moment, NetworkConfig, Objective, Padding, StateError, StatisticsPass, Tap,
+    ValidModel, Values, Views, scale_images, scale_pixels,
 };
 use dtkc_item::ImageShape;
 use dtkc_onnx::Layer;
@@ -162,8 +162,8 @@ fn a_few_steps_lower_the_loss_and_repeat_exactly() {
 #[test]
 fn the_frozen_network_gives_the_same_answers() {
     let blocks = vec![
-        BlockConfig { filters: 4, kernel: 4, convs: 2, batch_norm: true, pool: 3 },
-        BlockConfig { filters: 5, kernel: 3, convs: 1, batch_norm: false, pool: 1 },
+        BlockConfig { filters: 4, kernel: 4, convs: 2, batch_norm: true, pool: 3, tap: Tap::Unpooled },
+        BlockConfig { filters: 5, kernel: 3, convs: 1, batch_norm: false, pool: 1, tap: Tap::Pooled },
     ];
     let plain = NetworkConfig { hidden: 7, ..NetworkConfig::default() };
     let same = NetworkConfig { blocks, padding: Padding::Same, hidden_batch_norm: false, ..plain.clone() };

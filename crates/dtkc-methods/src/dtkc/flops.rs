@@ -44,6 +44,7 @@ fn mode_flops(n: f64, rows: usize, columns: usize) -> f64 {
 mod tests {
     use super::*;
     use dtkc_core::ModelConfig;
+    use dtkc_item::ImageShape;
 
     #[test]
     fn mnist_costs_what_paper_and_pencil_say() {

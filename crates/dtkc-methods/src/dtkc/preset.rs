@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use dtkc_core::AugmentConfig;
-use dtkc_core::kernel::BandwidthRule;
+use dtkc_core::kernel::{BandwidthRule, Unfolding};
 use dtkc_core::loss::MembershipSum;
+use dtkc_core::{AugmentConfig, Init, Tap};
 
 use super::Settings;
-use crate::optimizer::Schedule;
+use crate::optimizer::{OptimConfig, Schedule};
 use crate::{Method, TrainPlan};
 
 /// Where the numbers come from.
@@ -49,7 +49,7 @@ impl Preset {
         match self {
             Preset::Paper => {}
             Preset::Authors => authors(&mut settings),
-            Preset::TkUco => tk_uco(&mut settings, method),
+            Preset::TkUco => tk_uco(&mut settings, &mut plan, method),
             Preset::Plus => plus(&mut settings, &mut plan),
         }
         (settings, plan)
@@ -64,11 +64,21 @@ impl fmt::Display for Preset {
 
 fn authors(settings: &mut Settings) {
     settings.loss.bandwidth = BandwidthRule::Squared;
+    settings.loss.unfolding = Unfolding::Plain;
     settings.optim.lr = 1e-3;
     settings.optim.clip_norm = 10.0;
+    // Keras' own.
+    settings.optim.epsilon = 1e-7;
 }
 
-fn tk_uco(settings: &mut Settings, method: Method) {
+/// Its PyTorch code, with its training plan. Two things are as everywhere here: every image is scaled by its own range,
+/// and the last partial batch is used.
+fn tk_uco(settings: &mut Settings, plan: &mut TrainPlan, method: Method) {
+    settings.network.init = Init::Normal;
+    settings.network.blocks[0].tap = Tap::Unpooled;
+    settings.optim.clip_norm = 10.0;
+    plan.epochs = 200;
+    plan.patience = 0;
     settings.loss.bandwidth = BandwidthRule::Squared;
     settings.loss.sigma = 0.30;
     settings.loss.membership_sum = MembershipSum::Mean;
@@ -80,6 +90,9 @@ fn tk_uco(settings: &mut Settings, method: Method) {
 
 fn plus(settings: &mut Settings, plan: &mut TrainPlan) {
     authors(settings);
+    // The paper's distance, and Adam as its authors give it.
+    settings.loss.unfolding = Unfolding::Short;
+    settings.optim.epsilon = OptimConfig::default().epsilon;
     settings.loss.membership_sum = MembershipSum::Mean;
     settings.loss.consistency = 1.0;
     // What ends most splits of one class into two clusters while two others share one: see REPRODUCING.md.
@@ -120,14 +133,23 @@ mod tests {
         assert_eq!((tk_uco.loss.bandwidth, tk_uco.loss.sigma), (BandwidthRule::Squared, 0.30));
         assert_eq!((tk_uco.loss.membership_sum, tk_uco.optim.lr), (MembershipSum::Mean, 1e-4));
         assert_eq!(settings(Preset::TkUco, Method::Ddc).optim.lr, 1e-3);
+        assert_eq!((authors.optim.epsilon, authors.loss.unfolding), (1e-7, Unfolding::Plain));
+        assert_eq!((tk_uco.optim.clip_norm, tk_uco.network.init), (10.0, Init::Normal));
+        assert_eq!(
+            tk_uco.network.blocks.iter().map(|block| block.tap).collect::<Vec<_>>(),
+            [Tap::Unpooled, Tap::Pooled]
+        );
         let published = [Preset::Paper, Preset::Authors, Preset::TkUco].map(|preset| preset.settings(Method::Dtkc));
+        assert!(published.iter().all(|(settings, _)| !settings.paired() && !settings.refresh_statistics));
         let plan = TrainPlan { epochs: 100, patience: 30, batch: 120, restarts: 20, prune: false };
-        assert!(published.iter().all(|(settings, p)| *p == plan && !settings.paired() && !settings.refresh_statistics));
+        let longer = TrainPlan { epochs: 200, patience: 0, ..plan.clone() };
+        assert_eq!(published.map(|(_, plan)| plan), [plan.clone(), plan, longer]);
     }
 
     #[test]
     fn plus_keeps_the_companions_and_trains_on_pairs() {
         let (plus, plan) = Preset::Plus.settings(Method::Dtkc);
+        assert_eq!((plus.loss.unfolding, plus.optim.epsilon), (Unfolding::Short, 1e-8));
         assert!(plus.loss.lambda > 0.0 && plus.paired() && plus.images_per_step(plan.batch) == 120);
         assert_eq!(settings(Preset::Plus, Method::Ddc).loss.lambda, 0.0);
     }

@@ -24,8 +24,12 @@ Examples:
 
 Settings: flags win over --config, --config wins over the preset. The run directory keeps all of them in
 config.toml, which is also the list of what --config and --set can change.
-Presets: paper (its text), authors (its code), tk-uco (its successor), plus (ours: balanced terms, random
-views that must agree, pruned restarts).";
+Presets:
+  paper    the paper's text
+  authors  its code (DanielTrosten/DTKC), but for its gradient of the pairwise distance, which is wrong there
+  tk-uco   the PyTorch code of its successor, but every image is scaled by its own range, biases start at 0 and the
+           last partial batch of an epoch is used
+  plus     ours: balanced terms, random views that must agree, pruned restarts";
 
 /// Flags of `fit`.
 #[derive(clap::Args)]
