@@ -107,6 +107,12 @@ pub enum TrainError {
         /// The dataset.
         path: PathBuf,
     },
+    /// The dataset of a run is gone.
+    #[error("there is no file {} any more, on which this run was trained; name its new place with `dtkc-train resume RUN --data FILE`", path.display())]
+    DataMoved {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The log is not whole.
     #[error("{} is damaged at line {line} ({reason}); delete that line", path.display())]
     DamagedLog {

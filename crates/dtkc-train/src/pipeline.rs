@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dtkc_dataset::Dataset;
+use dtkc_dataset::{DataError, Dataset};
 use dtkc_observe::Observer;
 
 use crate::auto_k;
@@ -31,11 +31,31 @@ pub fn describe_data(path: &Path) -> Result<DataConfig, TrainError> {
 /// Refuses a dataset that is not the one that a run began with.
 pub fn check_data(config: &RunConfig) -> Result<(), TrainError> {
     let path = &config.data.path;
-    if Dataset::open(path)?.fingerprint()? == config.data.fingerprint {
+    let dataset = Dataset::open(path).map_err(|error| match error {
+        DataError::Missing { path } => TrainError::DataMoved { path },
+        other => other.into(),
+    })?;
+    if dataset.fingerprint()? == config.data.fingerprint {
         Ok(())
     } else {
         Err(TrainError::DataChanged { path: path.clone() })
     }
+}
+
+/// Takes numbers of clusters out of the range of `auto` that there are not enough items for.
+pub fn narrow(config: &mut RunConfig) -> Result<(), TrainError> {
+    let DataConfig { items, path, input, .. } = &config.data;
+    let range = &mut config.run.k_range;
+    if config.run.clusters != Clusters::Auto || range.last <= *items {
+        return Ok(());
+    }
+    if range.first > *items {
+        let (kind, first) = (input.kind(), range.first);
+        let text = format!("{} holds {items} {kind}, too few for {first} clusters or more (--k-range)", path.display());
+        return Err(TrainError::Mismatch(text));
+    }
+    range.last = *items;
+    Ok(())
 }
 
 /// Refuses what cannot work with this data, before any work.

@@ -213,3 +213,50 @@ fn a_run_that_never_was_finite_can_be_read_by_every_command() {
     };
     assert!(!text.contains("damaged") && !text.contains("invalid type"), "{text}");
 }
+
+#[test]
+fn no_epochs_is_a_mistake_and_few_images_narrow_the_range() {
+    let place = Place::new();
+    let data = place.dataset("few.h5", 8, false);
+    let (code, text) = failure(&mut fit(&data, &place.path("none"), &["--epochs", "0"]));
+    assert_eq!((code, text.lines().count()), (2, 1), "{text}");
+    assert!(text.contains("--epochs"), "{text}");
+    let run = place.path("run");
+    let more = ["--clusters", "auto", "--set", "run.trial_steps=2", "--runs", "1", "--epochs", "1"];
+    fit(&data, &run, &more).assert().success();
+    let trials = std::fs::read_to_string(run.join("clusters.jsonl")).unwrap();
+    assert_eq!(trials.lines().count(), 7, "2 to 8 clusters for 8 images: {trials}");
+    let (code, text) = failure(&mut fit(&data, &place.path("no"), &["--clusters", "auto", "--k-range", "9..12"]));
+    assert_eq!(code, 1);
+    assert!(text.contains("8 images") && text.contains("--k-range"), "{text}");
+}
+
+#[test]
+fn a_moved_dataset_is_named_on_resume_and_the_plan_names_the_budget() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 60, false);
+    let run = place.path("run");
+    let command = fit(&data, &run, &["--runs", "1", "--epochs", "1", "--budget", "1h"]);
+    let output = std::process::Command::new(command.get_program())
+        .args(command.get_args().filter(|arg| *arg != "--quiet"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && text.contains("as much of it as fits 1h"), "{text}");
+    let moved = place.path("elsewhere.h5");
+    std::fs::rename(&data, &moved).unwrap();
+    let resume = || {
+        let mut command = program();
+        command.arg("resume").arg(&run).args(["--quiet", "--no-export"]);
+        command
+    };
+    let (code, text) = failure(&mut resume());
+    assert_eq!((code, text.lines().count()), (1, 1), "{text}");
+    assert!(text.contains("a.h5") && text.contains("--data"), "{text}");
+    let other = place.dataset("other.h5", 61, false);
+    let (_, text) = failure(resume().arg("--data").arg(&other));
+    assert!(text.contains("not the dataset"), "{text}");
+    resume().arg("--data").arg(&moved).assert().success();
+    // From now on the run knows the new place.
+    resume().assert().success();
+}

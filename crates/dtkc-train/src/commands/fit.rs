@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", visible_alias = "runs")]
     restarts: Option<u32>,
     /// Most epochs of a restart [default: about 5000 steps; 100 epochs with the published presets].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     epochs: Option<u32>,
     /// Images per step (with random views: half of them images, half their views).
     #[arg(long, value_name = "N")]
@@ -126,6 +126,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     device.open()?;
     dtkc_ops::set_threads(config.run.threads);
     config.data = pipeline::describe_data(&config.data.path)?;
+    pipeline::narrow(&mut config)?;
     let per_step = config.items_per_step();
     config.plan.set_epochs(config.data.items, per_step);
     pipeline::check(&config)?;

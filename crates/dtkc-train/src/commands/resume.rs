@@ -16,6 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   dtkc-train resume runs/usps
   dtkc-train resume runs/usps --threads 1      the result does not depend on the threads
+  dtkc-train resume runs/usps --data /new/place/usps.h5      after the dataset was moved
 
 Resuming a finished run trains nothing and writes its summary and model again. A larger plan.runs in config.toml
 adds restarts to it.";
@@ -30,6 +31,9 @@ pub(crate) struct Args {
     /// Threads; 0 takes all cores [default: as the run was started].
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    /// Where the dataset is now, if it was moved; its content must be the same.
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
     #[command(flatten)]
     after: After,
 }
@@ -53,9 +57,16 @@ pub(crate) struct After {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let run = RunDir::open(&args.run)?;
-    let config = RunConfig::read(&run.config())?;
+    let mut config = RunConfig::read(&run.config())?;
     dtkc_ops::set_threads(args.threads.unwrap_or(config.run.threads));
+    let moved = args.data.as_deref().map(std::path::absolute).transpose()?;
+    let is_moved = moved.is_some();
+    config.data.path = moved.unwrap_or(config.data.path);
     pipeline::check_data(&config)?;
+    if is_moved {
+        // Only now: a wrong file must not take the place of the right one.
+        config.write(&run.config())?;
+    }
     go_on(&run, config, &args.after)
 }
 

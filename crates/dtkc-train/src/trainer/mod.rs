@@ -5,6 +5,9 @@ mod epoch;
 mod finish;
 mod journal;
 
+use std::time::Duration;
+
+use dtkc_human as human;
 use dtkc_methods::learner::{Learner, Passes as _, Stage};
 use dtkc_methods::{Task, places};
 use dtkc_observe::Observer;
@@ -52,6 +55,7 @@ impl<'a> Trainer<'a> {
         let console = Console::new(observer, config.plan.restarts, config.plan.epochs);
         let trainer =
             Self { run, config, task, stages, model, data, labels, compared: Vec::new(), journal, console, budget };
+        trainer.console.say(trainer.plan());
         trainer.console.begin(trainer.work(trainer.restarts(), trainer.epochs()));
         trainer.console.skip((trainer.journal.epochs() * trainer.data.len()) as u64);
         Ok(trainer)
@@ -80,6 +84,19 @@ impl<'a> Trainer<'a> {
         }
         self.console.end();
         self.collect()
+    }
+
+    /// The plan in one line, before anything is trained.
+    fn plan(&self) -> String {
+        let RunConfig { method, preset, plan, run, .. } = &self.config;
+        let (restarts, epochs, batch) = (self.restarts(), self.epochs(), plan.batch);
+        let pruned =
+            if plan.prune && restarts > self.config.prune.finalists { ", those behind dropped early" } else { "" };
+        let budget = match run.budget_seconds {
+            0.0 => String::new(),
+            seconds => format!(", as much of it as fits {}", human::duration(Duration::from_secs_f64(seconds))),
+        };
+        format!("{method} ({preset}): {restarts} restarts of {epochs} epochs, {batch} rows a step{pruned}{budget}")
     }
 
     /// Seed of a restart's initial weights.
