@@ -1,6 +1,6 @@
 //! Kernels and loss terms against NumPy float64 with an SVD (scripts/golden/core_golden.py).
 
-use crate::support::{assert_close, golden, read, scalar, tensor};
+use crate::support::{assert_close, golden, noise, read, scalar, tensor};
 use burn::tensor::{Tensor, activation};
 use dtkc_core::Companions;
 use dtkc_core::kernel::{Bandwidth, BandwidthRule, Unfolding, distances, distances_by};

@@ -1,0 +1,3 @@
+//! Does nothing. Without a build script the build dependencies, whose features are the point, would not be planned.
+
+fn main() {}
