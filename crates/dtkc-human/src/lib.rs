@@ -91,6 +91,12 @@ fn split_number(text: &str) -> Option<(f64, &str)> {
     Some((value, text[end..].trim()))
 }
 
+/// A number with its noun: `1 epoch`, `12 epochs`.
+pub fn many(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", self::count(count as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

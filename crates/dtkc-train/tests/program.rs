@@ -20,7 +20,7 @@ fn fit_writes_a_run_that_can_be_evaluated() {
     let output = fit(&data, &run, &["--runs", "3", "--epochs", "12", "--no-prune"]).arg("--json").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let summary = json(&output.stdout);
-    assert_eq!(summary["runs"].as_array().unwrap().len(), 3);
+    assert_eq!(summary["restarts"].as_array().unwrap().len(), 3);
     let best = summary["acc"]["best"].as_f64().unwrap();
     assert!(best > 0.8, "three plain shapes are found: {summary}");
     let lines = std::fs::read_to_string(run.join("log.jsonl")).unwrap();
@@ -48,7 +48,7 @@ fn labels_are_optional() {
     let run = place.path("run");
     let output = fit(&data, &run, &["--runs", "1", "--epochs", "2"]).arg("--json").output().unwrap();
     let summary = json(&output.stdout);
-    assert!(summary["acc"].is_null() && summary["runs"][0]["loss"].is_number(), "{summary}");
+    assert!(summary["acc"].is_null() && summary["restarts"][0]["loss"].is_number(), "{summary}");
     let output = program().arg("evaluate").arg(&run).arg("--data").arg(&data).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("share") && !text.contains("ACC"), "{text}");
@@ -242,7 +242,10 @@ fn a_moved_dataset_is_named_on_resume_and_the_plan_names_the_budget() {
         .output()
         .unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && text.contains("as much of it as fits 1h"), "{text}");
+    assert!(
+        output.status.success() && text.contains("1 restart of 1 epoch, 24 rows a step, as much of it as fits 1 h"),
+        "{text}"
+    );
     let moved = place.path("elsewhere.h5");
     std::fs::rename(&data, &moved).unwrap();
     let resume = || {

@@ -141,7 +141,7 @@ impl Args {
     fn layer(&self) -> anyhow::Result<Table> {
         let mut layer = Table::new();
         for assignment in &self.set {
-            layers::set(&mut layer, assignment)?;
+            layers::set(&mut layer, assignment).map_err(TrainError::from)?;
         }
         let path = self.data.as_ref().map(|path| Value::from(path.to_string_lossy().into_owned()));
         let word = |word: Option<String>| word.map(Value::from);
