@@ -8,7 +8,7 @@
 //! of a blank image, these tests ask only that the gradient is finite and no larger than where it is defined.
 
 use crate::kernels::bandwidth;
-use crate::support::{assert_close, golden, read, scalar, tensor};
+use crate::support::{assert_close, golden, largest, read, scalar, tensor};
 use dtkc_core::Companions;
 use dtkc_core::kernel::distances;
 use serde::Deserialize;
@@ -44,8 +44,8 @@ struct Rule {
 }
 
 /// Largest relative errors. The projectors carry a ridge of 1e-5 of the mean eigenvalue, the SVD has none.
-const VALUES: f64 = 5e-4;
-const SLOPES: f64 = 5e-3;
+const VALUES: f64 = 3e-4;
+const SLOPES: f64 = 1e-3;
 
 #[test]
 fn slopes_that_keep_the_rank_agree_with_the_svd() {
@@ -84,21 +84,17 @@ fn check<const D: usize>(case: &Case, golden: &Golden) {
 /// Compares image by image, so that a steep one does not hide another.
 fn check_slopes(name: &str, case: &Case, gradient: &[f64], expected: &[f64]) {
     let size = case.output.len() / case.shape[0];
-    let steepest = largest(expected);
-    // The undefined directions too: all entries are looked at.
-    assert!(gradient.iter().all(|g| g.is_finite()), "{name}: {gradient:?}");
-    assert!(largest(gradient) <= 1.01 * steepest, "{name}: {} but {steepest}", largest(gradient));
+    let steepest = largest(expected.iter().copied());
+    // All entries, the undefined directions among them; a NaN or an infinity is not below the limit.
+    let bound = largest(gradient.iter().copied());
+    assert!(bound <= 1.01 * steepest, "{name}: {bound} but {steepest}");
     for image in 0..case.shape[0] {
         let own = case.moves.iter().zip(expected).filter(|(places, _)| places[0] / size == image);
         let (found, expected): (Vec<f64>, Vec<f64>) =
             own.map(|(places, slope)| (places.iter().map(|&at| gradient[at]).sum::<f64>(), *slope)).unzip();
         // The differences of the reference are good to about 1e-10.
-        if largest(&expected) > 1e-3 * steepest {
+        if largest(expected.iter().copied()) > 1e-3 * steepest {
             assert_close(&format!("{name}: slopes of image {image}"), &found, &expected, SLOPES);
         }
     }
-}
-
-fn largest(values: &[f64]) -> f64 {
-    values.iter().fold(0.0, |most, value| most.max(value.abs()))
 }

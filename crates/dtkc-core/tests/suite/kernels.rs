@@ -129,7 +129,7 @@ fn check<const D: usize>(case: &Case, golden: &Golden) {
             &format!("{name}, {rule}: gradient of output"),
             &of_output,
             &expected.output_gradient,
-            20.0 * tolerance,
+            4.0 * tolerance,
         );
         let of_membership = read(membership.grad(&gradients).unwrap());
         let what = format!("{name}, {rule}: gradient of membership");
