@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use dtkc_human as human;
 use dtkc_observe::Observer;
 
 use crate::log::EpochRecord;
@@ -23,9 +24,9 @@ impl<'a> Console<'a> {
     }
 
     /// Training begins: at most `items` items in all.
-    pub fn begin(&self, items: u64) {
+    pub fn begin(&self, unit: &'static str, items: u64) {
         self.total.set(items);
-        self.observer.begin("train", "items", Some(items));
+        self.observer.begin("train", unit, Some(items));
     }
 
     /// A step over `items` items was made.
@@ -102,7 +103,9 @@ impl<'a> Console<'a> {
         let (index, restarts, epochs) = (restart.index + 1, self.restarts.get(), restart.epoch);
         let loss = outcome.loss;
         self.say(format!(
-            "restart {index}/{restarts}: {epochs} epochs ({ended}), loss {loss:.4}, {used} clusters used{scores}"
+            "restart {index}/{restarts}: {} ({ended}), loss {loss:.4}, {} used{scores}",
+            human::many(epochs, "epoch"),
+            human::many(used, "cluster")
         ));
         let total: u64 = outcome.sizes.iter().sum();
         let largest = outcome.sizes.iter().max().map_or(0.0, |&max| max as f64 / total.max(1) as f64);

@@ -132,6 +132,7 @@ fn summarise(
         preset: config.preset.clone(),
         dataset: config.data.name.clone(),
         dataset_fingerprint: config.data.fingerprint.clone(),
+        kind: config.data.input.kind(),
         items: config.data.items,
         clusters: cluster_sizes.len(),
         seed: config.run.seed,

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dtkc_human as human;
+use dtkc_item::ItemKind;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
@@ -78,6 +79,8 @@ pub struct Summary {
     pub dataset: String,
     /// Its fingerprint.
     pub dataset_fingerprint: String,
+    /// Images or sequences.
+    pub kind: ItemKind,
     /// Number of items.
     pub items: usize,
     /// Number of clusters.
@@ -144,10 +147,10 @@ impl Summary {
     /// The table for people.
     pub fn table(&self) -> String {
         let mut out = String::new();
-        let Self { method, preset, dataset, clusters, .. } = self;
+        let Self { method, preset, dataset, kind, clusters, .. } = self;
         let items = human::count(self.items as u64);
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "{method} ({preset}) on {dataset}: {items} items, {clusters} clusters");
+        let _ = writeln!(out, "{method} ({preset}) on {dataset}: {items} {kind}, {clusters} clusters");
         let _ = writeln!(out, "\nrestart  epochs  kept      loss    ACC    NMI    ARI  used  ended");
         for restart in &self.restarts {
             let mark = if restart.restart == self.best_restart { '*' } else { ' ' };
@@ -244,6 +247,7 @@ mod tests {
             preset: "plus".into(),
             dataset: "usps".into(),
             dataset_fingerprint: String::new(),
+            kind: ItemKind::Images,
             items: 9298,
             clusters: 10,
             seed: 0,
@@ -256,7 +260,7 @@ mod tests {
             timing: Timing { seconds: 1.0, loading_seconds: 0.0, items_per_second: 1.0 },
         };
         let table = summary.table();
-        assert!(table.contains("dtkc (plus) on usps: 9,298 items, 10 clusters"), "{table}");
+        assert!(table.contains("dtkc (plus) on usps: 9,298 images, 10 clusters"), "{table}");
         assert!(table.contains("*     1     100    90    0.1000  1.000  1.000"), "{table}");
         assert!(table.contains("ACC   1.000   .950   .071"), "{table}");
     }

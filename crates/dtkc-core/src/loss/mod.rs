@@ -8,6 +8,7 @@
 //! | `companion_l` | Lco_l = d_cs(U, K_l), K_l the kernel of block l's output | paper |
 //! | `consistency` | symmetric cross-entropy of the memberships of two views | `plus` |
 //! | `mutual_information` | log k - I(u, u') of the memberships of two views | optional |
+//! | `overclustering` | the same for the fine clusters of a second output layer | with `network.fine` |
 //! | `balance` | log k - H(mean u) | optional |
 //! | `certainty` | mean H(u_i) | optional |
 //! | `self_label` | cross-entropy of the second view with confident labels of the first | optional |

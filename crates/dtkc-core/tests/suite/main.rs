@@ -1,6 +1,7 @@
 //! Tests of the method: one binary, because linking burn is slow.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod deficient;
 mod degenerate;
 mod gradients;
 mod kernels;

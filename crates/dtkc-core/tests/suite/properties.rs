@@ -1,6 +1,6 @@
 //! What must hold for any input.
 
-use crate::support::{membership, noise, read, scalar, tensor};
+use crate::support::{largest, membership, noise, read, scalar, tensor};
 use burn::tensor::Tensor;
 use dtkc_core::kernel::{Bandwidth, BandwidthRule, distances};
 use dtkc_core::loss::{MembershipSum, d_cs, orthogonality, simplex_closeness};
@@ -83,7 +83,7 @@ proptest! {
         let bases: Vec<Tensor<2>> = (0..n).map(|i| basis(r, seed ^ (i as u64 + 1))).collect();
         let mixed = Tensor::stack::<3>(bases, 0).matmul(x.clone());
         let (a, b) = (read(distances(x)), read(distances(mixed)));
-        let worst = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let worst = largest(a.iter().zip(&b).map(|(a, b)| a - b));
         prop_assert!(worst < 2e-2, "{}", worst);
     }
 
@@ -134,6 +134,6 @@ fn a_square_mode_of_full_rank_tells_nothing() {
     let first = read(dtkc_ops::projector_distances(tensor(&x, [6, 4, 16])));
     let second: Tensor<4> = tensor::<4>(&x, [6, 4, 2, 8]).swap_dims(1, 2);
     let second = read(dtkc_ops::projector_distances(second.reshape([6, 2, 32])));
-    let worst = all.iter().zip(first.iter().zip(&second)).map(|(all, (a, b))| (all - a - b).abs()).fold(0.0, f64::max);
+    let worst = largest(all.iter().zip(first.iter().zip(&second)).map(|(all, (a, b))| all - a - b));
     assert!(worst < 1e-3, "{worst}");
 }

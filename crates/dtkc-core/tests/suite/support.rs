@@ -74,11 +74,17 @@ pub fn golden<T: DeserializeOwned>(name: &str) -> T {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
+/// The largest absolute value, NaN if there is one: `f64::max` would pass over it.
+pub fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    let larger = |most: f64, value: f64| if most.is_nan() || value.abs() <= most { most } else { value.abs() };
+    values.into_iter().fold(0.0, larger)
+}
+
 /// The largest difference, relative to the largest reference value.
 pub fn error(found: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
-    let size = expected.iter().fold(0.0f64, |m, v| m.max(v.abs())).max(1e-12);
-    found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) / size
+    let size = largest(expected.iter().copied()).max(1e-12);
+    largest(found.iter().zip(expected).map(|(a, b)| a - b)) / size
 }
 
 #[track_caller]

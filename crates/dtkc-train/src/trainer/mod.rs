@@ -56,7 +56,9 @@ impl<'a> Trainer<'a> {
         let trainer =
             Self { run, config, task, stages, model, data, labels, compared: Vec::new(), journal, console, budget };
         trainer.console.say(trainer.plan());
-        trainer.console.begin(trainer.work(trainer.restarts(), trainer.epochs()));
+        let (unit, work) =
+            (trainer.config.data.input.kind().name(), trainer.work(trainer.restarts(), trainer.epochs()));
+        trainer.console.begin(unit, work);
         trainer.console.skip((trainer.journal.epochs() * trainer.data.len()) as u64);
         Ok(trainer)
     }
@@ -89,14 +91,18 @@ impl<'a> Trainer<'a> {
     /// The plan in one line, before anything is trained.
     fn plan(&self) -> String {
         let RunConfig { method, preset, plan, run, .. } = &self.config;
-        let (restarts, epochs, batch) = (self.restarts(), self.epochs(), plan.batch);
-        let pruned =
-            if plan.prune && restarts > self.config.prune.finalists { ", those behind dropped early" } else { "" };
+        let (restarts, epochs) = (human::many(self.restarts(), "restart"), human::many(self.epochs(), "epoch"));
+        let rows = human::many(plan.batch, "row");
+        let pruned = if plan.prune && self.restarts() > self.config.prune.finalists {
+            ", those behind dropped early"
+        } else {
+            ""
+        };
         let budget = match run.budget_seconds {
             0.0 => String::new(),
             seconds => format!(", as much of it as fits {}", human::duration(Duration::from_secs_f64(seconds))),
         };
-        format!("{method} ({preset}): {restarts} restarts of {epochs} epochs, {batch} rows a step{pruned}{budget}")
+        format!("{method} ({preset}): {restarts} of {epochs}, {rows} a step{pruned}{budget}")
     }
 
     /// Seed of a restart's initial weights.
@@ -141,7 +147,8 @@ impl<'a> Trainer<'a> {
         }
         let seconds = log::read(&self.run.log())?.last().map_or(0.0, |record| record.seconds);
         let plan = self.budget.make_plan(&self.config, self.model.as_ref(), seconds)?;
-        self.console.say(format!("the time is enough for {} restarts of {} epochs", plan.restarts, plan.epochs));
+        let (restarts, epochs) = (human::many(plan.restarts, "restart"), human::many(plan.epochs, "epoch"));
+        self.console.say(format!("the time is enough for {restarts} of {epochs}"));
         self.console.set_plan(plan.restarts, plan.epochs, self.work(plan.restarts, plan.epochs));
         Ok(())
     }
