@@ -71,7 +71,8 @@ fn check<const D: usize>(case: &Case, golden: &Golden) {
 
         let output = tensor(&case.output, shape).require_grad();
         let membership = tensor(&golden.membership, golden.membership_shape).require_grad();
-        let objective = Companions { bandwidth }.objective(output.clone(), membership.clone());
+        let objective =
+            Companions { bandwidth, unfolding: Unfolding::Short }.objective(output.clone(), membership.clone());
         assert_close(&format!("{name}: objective"), &[scalar(objective.clone())], &[expected.objective], VALUES);
         let gradients = objective.backward();
         let of_membership = read(membership.grad(&gradients).unwrap());
