@@ -10,7 +10,7 @@
 use crate::kernels::bandwidth;
 use crate::support::{assert_close, golden, largest, read, scalar, tensor};
 use dtkc_core::Companions;
-use dtkc_core::kernel::distances;
+use dtkc_core::kernel::{Unfolding, distances};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
