@@ -19,6 +19,9 @@ else
   skipped+=("shellcheck (not installed)")
 fi
 
+step "one feature set for the whole and its parts"
+python3 scripts/features.py --check
+
 step "build"
 cargo build --release --workspace --all-targets
 
