@@ -17,7 +17,7 @@ fn fit_writes_a_run_that_can_be_evaluated() {
     let place = Place::new();
     let data = place.dataset("a.h5", 300, true);
     let run = place.path("run");
-    let output = fit(&data, &run, &["--runs", "3", "--epochs", "12", "--no-prune"]).arg("--json").output().unwrap();
+    let output = fit(&data, &run, &["--runs", "3", "--epochs", "30", "--no-prune"]).arg("--json").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let summary = json(&output.stdout);
     assert_eq!(summary["restarts"].as_array().unwrap().len(), 3);
