@@ -73,8 +73,9 @@ type Seen<'a> = dyn FnMut(Met<'_>) -> ControlFlow<()> + 'a;
 /// Walks a folder, at most `max_depth` folders down.
 pub(crate) fn walk(root: &Path, max_depth: usize, seen: &mut Seen<'_>) -> ControlFlow<()> {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let root =
-        Folder { path: root.to_owned(), below: String::new(), trail: Rc::new(Trail { real, links: 0, up: None }) };
+    let trail = Rc::new(Trail { real, up: None });
+    let root = Folder { path: root.to_owned(), below: String::new(), trail };
+    let mut linked = HashMap::new();
     let mut levels = vec![Level::list(vec![root], seen)?];
     while let Some(level) = levels.last_mut() {
         let Some(name) = level.names.next() else {
