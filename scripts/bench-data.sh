@@ -26,7 +26,7 @@ else
     trap 'rm -rf "$folder"' EXIT INT TERM
 fi
 
-cargo build --quiet --release -p dtkc-data --example bench_data
+cargo build --quiet --release -p dtkc-dataset --example bench_data
 bench=${CARGO_TARGET_DIR:-target}/release/examples/bench_data
 file=$folder/bench-data-$megabytes-$side-${GZIP:-0}.h5
 log=$folder/bench-data.log

@@ -1,11 +1,12 @@
-//! What the command-line programs share: flags, exit codes, progress, interrupts and readable numbers.
+//! What the command-line programs share: flags, exit codes, progress and interrupts. Libraries know none of it: they
+//! report to a [`dtkc_observe::Observer`], which a program gives them as a [`Terminal`].
 
 pub mod exit;
-pub mod human;
 pub mod interrupt;
-pub mod progress;
+mod progress;
+mod terminal;
 mod usage;
 
 pub use exit::{Usage, run};
-pub use progress::Progress;
+pub use terminal::Terminal;
 pub use usage::parse;

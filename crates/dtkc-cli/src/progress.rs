@@ -1,22 +1,48 @@
 //! Progress of long work: a bar on a terminal, a plain line now and then in a log.
 
+use std::fmt;
 use std::io::IsTerminal;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use dtkc_human as human;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-
-use crate::human;
 
 /// How often a log line is written where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
+/// Remarks are made anew no more often than this: nobody reads faster.
+const NOTE_EVERY: Duration = Duration::from_millis(100);
+
+/// Where progress is seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// Nowhere.
+    Hidden,
+    /// A bar on a terminal.
+    Bar,
+    /// Now and then a line in a log.
+    Lines,
+}
+
+impl Shown {
+    /// On standard error, in the form that suits it, unless `quiet` says so.
+    pub fn on_stderr(quiet: bool) -> Self {
+        match (quiet, std::io::stderr().is_terminal()) {
+            (true, _) => Self::Hidden,
+            (false, true) => Self::Bar,
+            (false, false) => Self::Lines,
+        }
+    }
+}
+
 /// Counts units of work and shows them on standard error with a rate and the time left.
 /// Shared freely between threads. Work shorter than two seconds shows nothing in a log.
+#[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
-    lines: bool,
+    shown: Shown,
     label: String,
     unit: &'static str,
     /// `u64::MAX` where the end is not known.
@@ -25,25 +51,23 @@ pub struct Progress {
     skipped: AtomicU64,
     started: Instant,
     last_line: Mutex<Instant>,
-    note: Mutex<String>,
+    note: Mutex<Note>,
+}
+
+/// The present remark, and when it was made.
+#[derive(Debug, Default)]
+struct Note {
+    text: String,
+    made: Option<Instant>,
 }
 
 impl Progress {
     /// Starts to count `total` units (`None` where the end is not known).
-    pub fn new(label: impl Into<String>, unit: &'static str, total: Option<u64>) -> Self {
-        Self::with_mode(label.into(), unit, total, std::io::stderr().is_terminal(), true)
-    }
-
-    /// Like [`Progress::new`], and silent where `quiet` says so.
-    pub fn new_unless(quiet: bool, label: impl Into<String>, unit: &'static str, total: Option<u64>) -> Self {
-        Self::with_mode(label.into(), unit, total, std::io::stderr().is_terminal(), !quiet)
-    }
-
-    fn with_mode(label: String, unit: &'static str, total: Option<u64>, terminal: bool, shown: bool) -> Self {
-        let bar = if terminal && shown {
+    pub fn new(shown: Shown, label: &str, unit: &'static str, total: Option<u64>) -> Self {
+        let bar = if shown == Shown::Bar {
             let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr_with_hz(8));
             bar.set_style(style(unit, total.is_some()));
-            bar.set_prefix(label.clone());
+            bar.set_prefix(label.to_owned());
             bar
         } else {
             ProgressBar::hidden()
@@ -51,8 +75,8 @@ impl Progress {
         let now = Instant::now();
         Self {
             bar,
-            lines: shown && !terminal,
-            label,
+            shown,
+            label: label.to_owned(),
             unit,
             total: AtomicU64::new(total.unwrap_or(u64::MAX)),
             done: AtomicU64::new(0),
@@ -60,7 +84,7 @@ impl Progress {
             started: now,
             // The first line comes after two seconds, not five: by then people wonder.
             last_line: Mutex::new(now - (LINE_EVERY - Duration::from_secs(2))),
-            note: Mutex::new(String::new()),
+            note: Mutex::default(),
         }
     }
 
@@ -85,32 +109,28 @@ impl Progress {
         self.bar.set_style(style(self.unit, true));
     }
 
-    /// A short remark behind the counts, such as the loss.
-    pub fn note(&self, text: impl Into<String>) {
-        let text = text.into();
-        self.bar.set_message(text.clone());
-        if let Ok(mut note) = self.note.lock() {
-            *note = text;
+    /// A short remark behind the counts, such as the loss. It is made only where somebody could see that it is new.
+    pub fn note(&self, remark: fmt::Arguments<'_>) {
+        if self.shown == Shown::Hidden {
+            return;
         }
+        // Whoever holds the lock is making one; two at a time are of no use.
+        let Ok(mut note) = self.note.try_lock() else { return };
+        if note.made.is_some_and(|made| made.elapsed() < NOTE_EVERY) {
+            return;
+        }
+        note.made = Some(Instant::now());
+        note.text = remark.to_string();
+        self.bar.set_message(note.text.clone());
     }
 
     /// Prints a whole line above the bar.
-    pub fn println(&self, text: impl AsRef<str>) {
+    pub fn println(&self, text: &str) {
         if self.bar.is_hidden() {
-            eprintln!("{}", text.as_ref());
+            eprintln!("{text}");
         } else {
             self.bar.println(text);
         }
-    }
-
-    /// Units done so far.
-    pub fn done(&self) -> u64 {
-        self.done.load(Ordering::Relaxed)
-    }
-
-    /// Time since the start.
-    pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
     }
 
     /// Takes the bar away; the caller prints its own summary.
@@ -119,7 +139,7 @@ impl Progress {
     }
 
     fn maybe_line(&self) {
-        if !self.lines {
+        if self.shown != Shown::Lines {
             return;
         }
         // Whoever holds the lock is about to print; nobody has to wait for that.
@@ -133,8 +153,9 @@ impl Progress {
 
     fn line(&self) -> String {
         let elapsed = self.started.elapsed();
-        let rate = self.done() as f64 / elapsed.as_secs_f64().max(1e-9);
-        let done = self.done() + self.skipped.load(Ordering::Relaxed);
+        let new = self.done.load(Ordering::Relaxed);
+        let rate = new as f64 / elapsed.as_secs_f64().max(1e-9);
+        let done = new + self.skipped.load(Ordering::Relaxed);
         let total = Some(self.total.load(Ordering::Relaxed)).filter(|&total| total != u64::MAX);
         let mut line = match total {
             Some(total) => format!("{}: {} of {} {}", self.label, human::count(done), human::count(total), self.unit),
@@ -145,8 +166,8 @@ impl Progress {
             let left = Duration::from_secs_f64((total - done) as f64 / rate);
             line += &format!(", {} left", human::duration(left));
         }
-        if let Some(note) = self.note.lock().ok().filter(|n| !n.is_empty()) {
-            line += &format!(", {note}");
+        if let Some(note) = self.note.lock().ok().filter(|note| !note.text.is_empty()) {
+            line += &format!(", {}", note.text);
         }
         line
     }
@@ -168,6 +189,7 @@ fn style(unit: &str, known: bool) -> ProgressStyle {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use std::io;
     use std::sync::Arc;
@@ -178,9 +200,9 @@ mod tests {
 
     #[test]
     fn a_line_names_counts_rate_and_time_left() {
-        let progress = Progress::with_mode("import".into(), "images", Some(2000), false, false);
+        let progress = Progress::new(Shown::Lines, "import", "images", Some(2000));
         progress.inc(1000);
-        progress.note("2 skipped");
+        progress.note(format_args!("2 skipped"));
         let line = progress.line();
         assert!(line.starts_with("import: 1,000 of 2,000 images, "), "{line}");
         assert!(line.contains("/s, ") && line.contains(" left, 2 skipped"), "{line}");
@@ -246,11 +268,35 @@ mod tests {
 
     #[test]
     fn the_total_may_come_later_and_earlier_work_counts() {
-        let progress = Progress::with_mode("label".into(), "images", None, false, false);
+        let progress = Progress::new(Shown::Hidden, "label", "images", None);
         progress.skip(500);
         assert_eq!(progress.line(), "label: 500 images, 0/s");
         progress.set_total(2000);
         progress.inc(100);
         assert!(progress.line().starts_with("label: 600 of 2,000 images, "), "{}", progress.line());
+    }
+
+    #[test]
+    fn remarks_are_made_only_where_they_would_be_seen() {
+        struct Counted<'a>(&'a AtomicU64);
+        impl fmt::Display for Counted<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "remark {}", self.0.fetch_add(1, Ordering::Relaxed))
+            }
+        }
+        let made = AtomicU64::new(0);
+        let hidden = Progress::new(Shown::Hidden, "train", "images", None);
+        hidden.note(format_args!("{}", Counted(&made)));
+        assert_eq!(made.load(Ordering::Relaxed), 0);
+        let lines = Progress::new(Shown::Lines, "train", "images", None);
+        lines.note(format_args!("{}", Counted(&made)));
+        assert!(lines.line().ends_with(", remark 0"), "{}", lines.line());
+        // As if it had been made just now, however slow the machine is; and then long ago.
+        lines.note.lock().unwrap().made = Some(Instant::now() + Duration::from_secs(3600));
+        lines.note(format_args!("{}", Counted(&made)));
+        assert_eq!(made.load(Ordering::Relaxed), 1);
+        lines.note.lock().unwrap().made = Instant::now().checked_sub(NOTE_EVERY);
+        lines.note(format_args!("{}", Counted(&made)));
+        assert!(lines.line().ends_with(", remark 1"), "{}", lines.line());
     }
 }

@@ -1,14 +1,13 @@
 //! `dtkc-data fetch` against a server that the test runs itself.
 #![allow(clippy::unwrap_used)]
 
-mod import_support;
-
-use dtkc_dataset::Dataset;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use import_support::{Work, labels, zip};
+use dtkc_dataset::Dataset;
+use dtkc_testing::files::zip;
+use dtkc_testing::{Noise, Place, labels};
 
 /// How the server behaves.
 #[derive(Clone, Copy, PartialEq)]
@@ -103,16 +102,10 @@ fn letters() -> Vec<u8> {
         let header = "@problemName L\n@timeStamps false\n@classLabel true 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20\n@data\n";
         format!("{header}{}", (0..n).map(|i| line(i % 20 + 1)).collect::<String>())
     };
-    let mut noise = 1u32;
-    let filler: Vec<u8> = std::iter::repeat_with(|| {
-        noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (noise >> 24) as u8
-    })
-    .take(1_100_000)
-    .collect();
+    let filler = Noise(1).bytes(1_100_000);
     let (train, test) = (file(40), file(20));
     zip(&[
-        ("filler.bin", &filler),
+        ("filler.bin", &filler[..]),
         ("CharacterTrajectories_TRAIN.ts", train.as_bytes()),
         ("CharacterTrajectories_TEST.ts", test.as_bytes()),
     ])
@@ -123,7 +116,7 @@ fn args<'a>(server: &'a Server, set: &'a str) -> Vec<&'a str> {
 }
 
 fn check_letters(dataset: &Dataset) {
-    assert_eq!((dataset.len(), dataset.sequence_dim()), (60, Some(3)));
+    assert_eq!((dataset.len(), dataset.shape().dim()), (60, Some(3)));
     let names = dataset.label_names().unwrap().unwrap();
     assert_eq!((names.len(), names[0].as_str(), names[5].as_str(), names[19].as_str()), (20, "a", "g", "z"));
     assert_eq!(labels(dataset)[..3], [0, 1, 2]);
@@ -134,68 +127,68 @@ const SET: &str = "character-trajectories";
 
 #[test]
 fn a_set_is_downloaded_once() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     let server = Server::start(letters(), Manner::Good);
-    check_letters(&work.made(&args(&server, SET), "a.h5"));
-    check_letters(&work.made(&args(&server, SET), "a.h5"));
+    check_letters(&place.made(&args(&server, SET), "a.h5"));
+    check_letters(&place.made(&args(&server, SET), "a.h5"));
     assert_eq!(server.asked(), [None]);
-    assert!(work.path("cache/character-trajectories/CharacterTrajectories.zip").exists());
+    assert!(place.path("cache/character-trajectories/CharacterTrajectories.zip").exists());
 }
 
 #[test]
 fn a_cut_connection_is_resumed() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     let server = Server::start(letters(), Manner::Cuts(500_000));
-    check_letters(&work.made(&args(&server, SET), "a.h5"));
+    check_letters(&place.made(&args(&server, SET), "a.h5"));
     assert_eq!(server.asked(), [None, Some(500_000)]);
 }
 
 #[test]
 fn a_server_without_ranges_starts_over() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     let server = Server::start(letters(), Manner::CutsAndForgets(400_000));
-    check_letters(&work.made(&args(&server, SET), "a.h5"));
+    check_letters(&place.made(&args(&server, SET), "a.h5"));
     assert_eq!(server.asked(), [None, Some(400_000)]);
 }
 
 #[test]
 fn a_partial_file_of_an_earlier_run_is_continued() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     let body = letters();
-    work.write("cache/character-trajectories/CharacterTrajectories.zip.part", &body[..123_456]);
+    place.write("cache/character-trajectories/CharacterTrajectories.zip.part", &body[..123_456]);
     let server = Server::start(body.clone(), Manner::Good);
-    check_letters(&work.made(&args(&server, SET), "a.h5"));
+    check_letters(&place.made(&args(&server, SET), "a.h5"));
     assert_eq!(server.asked(), [Some(123_456)]);
     // One that is already complete needs only its name.
-    let work = Work::new();
-    work.write("cache/character-trajectories/CharacterTrajectories.zip.part", &body);
-    check_letters(&work.made(&args(&server, SET), "a.h5"));
+    let place = Place::of("dtkc-data");
+    place.write("cache/character-trajectories/CharacterTrajectories.zip.part", &body);
+    check_letters(&place.made(&args(&server, SET), "a.h5"));
 }
 
 #[test]
 fn wrong_content_is_noticed_and_removed() {
-    let work = Work::new();
-    std::fs::create_dir_all(work.path("cache/mnist")).unwrap();
+    let place = Place::of("dtkc-data");
+    std::fs::create_dir_all(place.path("cache/mnist")).unwrap();
     let server = Server::start(b"not the digits".to_vec(), Manner::Good);
-    let error = work.fails(&args(&server, "mnist"), "a.h5", 1);
+    let error = place.fails(&args(&server, "mnist"), 1);
     assert!(error.contains("another SHA-256") && error.contains("train-images-idx3-ubyte.gz"), "{error}");
-    assert_eq!(std::fs::read_dir(work.path("cache/mnist")).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(place.path("cache/mnist")).unwrap().count(), 0);
     // A resumed file may be wrong because of its beginning: it is fetched once more from the start.
-    work.write("cache/mnist/train-images-idx3-ubyte.gz.part", b"not");
-    work.fails(&args(&server, "mnist"), "a.h5", 1);
+    place.write("cache/mnist/train-images-idx3-ubyte.gz.part", b"not");
+    place.fails(&args(&server, "mnist"), 1);
     assert_eq!(server.asked(), [None, Some(3), None]);
 }
 
 #[test]
 fn nobody_there_is_one_sentence_that_helps() {
-    let work = Work::new();
-    std::fs::create_dir_all(work.path("cache")).unwrap();
+    let place = Place::of("dtkc-data");
+    std::fs::create_dir_all(place.path("cache")).unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let refused = Server { url: format!("http://{closed}"), asked: Arc::default() };
     let missing = Server::start(Vec::new(), Manner::NotFound);
     let busy = Server::start(Vec::new(), Manner::Broken);
     for (server, why) in [(&refused, "connection refused"), (&missing, "404"), (&busy, "503")] {
-        let error = work.fails(&args(server, "usps"), "a.h5", 1);
+        let error = place.fails(&args(server, "usps"), 1);
         for part in ["usps.bz2 cannot be downloaded", why, "usps.t.bz2", "cache/usps", "--from"] {
             assert!(error.contains(part), "{error}");
         }
@@ -206,17 +199,17 @@ fn nobody_there_is_one_sentence_that_helps() {
 
 #[test]
 fn files_that_are_there_are_used() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     let text = "@problemName L\n@timeStamps false\n@classLabel true 1 2 3\n@data\n1:2:3:1\n4:5:6:3\n";
-    work.write("mine/CharacterTrajectories.ts", text.as_bytes());
-    let dataset = work.made(&["fetch", SET, "--from", "mine", "--out", "a.h5"], "a.h5");
+    place.write("mine/CharacterTrajectories.ts", text.as_bytes());
+    let dataset = place.made(&["fetch", SET, "--from", "mine", "--out", "a.h5"], "a.h5");
     assert_eq!(labels(&dataset), [0, 2]);
-    let said = work.run(&["fetch", SET, "--from", "mine", "--classes", "c", "--out", "a.h5"]);
+    let said = place.run(&["fetch", SET, "--from", "mine", "--classes", "c", "--out", "a.h5"]);
     assert!(said.out.contains("1 sequences of 3 dimensions"), "{}{}", said.out, said.err);
-    let error = work.fails(&["fetch", "mnist", "--from", "mine", "--out", "b.h5"], "b.h5", 1);
+    let error = place.fails(&["fetch", "mnist", "--from", "mine", "--out", "b.h5"], 1);
     assert!(error.contains("mine") && error.contains("t10k-labels-idx1-ubyte.gz"), "{error}");
-    let error = work.fails(&["fetch", "mnist", "--from", "gone", "--out", "b.h5"], "b.h5", 1);
+    let error = place.fails(&["fetch", "mnist", "--from", "gone", "--out", "b.h5"], 1);
     assert!(error.contains("gone"), "{error}");
-    let error = work.fails(&["fetch", "imagenet", "--out", "b.h5"], "b.h5", 2);
+    let error = place.fails(&["fetch", "imagenet", "--out", "b.h5"], 2);
     assert!(error.contains("fashion-mnist"), "{error}");
 }

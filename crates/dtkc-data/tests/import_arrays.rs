@@ -1,10 +1,9 @@
 //! `dtkc-data import` of IDX, NumPy, MAT, foreign HDF5 and LIBSVM files.
 #![allow(clippy::unwrap_used)]
 
-mod import_support;
-
 use dtkc_dataset::Dataset;
-use import_support::{Work, first_pixels, gz, idx, labels};
+use dtkc_testing::files::{gz, idx};
+use dtkc_testing::{Place, first_pixels, labels};
 use ndarray::{Array1, Array2, Array4};
 use ndarray_npy::write_npy;
 
@@ -14,11 +13,11 @@ fn pixels(dataset: &Dataset) -> Vec<u8> {
 
 #[test]
 fn idx_pairs_are_found_and_joined() {
-    let work = Work::new();
-    work.write("mnist/t10k-images-idx3-ubyte.gz", &gz(&idx(&[1, 2, 2], &[9; 4])));
-    work.write("mnist/t10k-labels-idx1-ubyte.gz", &gz(&idx(&[1], &[7])));
-    work.write("mnist/train-images-idx3-ubyte", &idx(&[2, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8]));
-    work.write("mnist/train-labels-idx1-ubyte", &idx(&[2], &[3, 4]));
+    let place = Place::of("dtkc-data");
+    place.write("mnist/t10k-images-idx3-ubyte.gz", &gz(&idx(&[1, 2, 2], &[9; 4])));
+    place.write("mnist/t10k-labels-idx1-ubyte.gz", &gz(&idx(&[1], &[7])));
+    place.write("mnist/train-images-idx3-ubyte", &idx(&[2, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8]));
+    place.write("mnist/train-labels-idx1-ubyte", &idx(&[2], &[3, 4]));
     let train = "mnist/train-images-idx3-ubyte";
     for sources in [
         vec!["mnist"],
@@ -26,74 +25,74 @@ fn idx_pairs_are_found_and_joined() {
         vec![train, "mnist/train-labels-idx1-ubyte", "mnist/t10k-images-idx3-ubyte.gz"],
     ] {
         let args = [&["import"][..], &sources, &["--out", "a.h5"]].concat();
-        let dataset = work.made(&args, "a.h5");
+        let dataset = place.made(&args, "a.h5");
         assert_eq!(dataset.name(), "mnist");
         assert_eq!(labels(&dataset), [3, 4, 7]);
         assert_eq!(pixels(&dataset), [1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9]);
     }
-    let dataset = work.made(&["import", "mnist", "--classes", "4,7", "--out", "a.h5"], "a.h5");
+    let dataset = place.made(&["import", "mnist", "--classes", "4,7", "--out", "a.h5"], "a.h5");
     assert_eq!(labels(&dataset), [4, 7]);
-    let dataset = work.made(&["import", "mnist", "--size", "4x4", "--color", "rgb", "--out", "a.h5"], "a.h5");
+    let dataset = place.made(&["import", "mnist", "--size", "4x4", "--color", "rgb", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.image_shape().unwrap().to_string(), "4x4x3");
-    let error = work.fails(&["import", "mnist/train-labels-idx1-ubyte", "--out", "b.h5"], "b.h5", 1);
+    let error = place.fails(&["import", "mnist/train-labels-idx1-ubyte", "--out", "b.h5"], 1);
     assert!(error.contains("holds labels"), "{error}");
 }
 
 #[test]
 fn idx_faults_are_named() {
-    let work = Work::new();
-    work.write("train-images-idx3-ubyte", &idx(&[2, 2, 2], &[1, 2, 3, 4, 5]));
-    let error = work.fails(&["import", "train-images-idx3-ubyte", "--out", "a.h5"], "a.h5", 1);
+    let place = Place::of("dtkc-data");
+    place.write("train-images-idx3-ubyte", &idx(&[2, 2, 2], &[1, 2, 3, 4, 5]));
+    let error = place.fails(&["import", "train-images-idx3-ubyte", "--out", "a.h5"], 1);
     assert!(error.contains("after 1 of 2 images"), "{error}");
-    work.write("train-labels-idx1-ubyte", &idx(&[3], &[1, 2, 3]));
-    let error = work.fails(&["import", "train-images-idx3-ubyte", "--out", "a.h5"], "a.h5", 1);
+    place.write("train-labels-idx1-ubyte", &idx(&[3], &[1, 2, 3]));
+    let error = place.fails(&["import", "train-images-idx3-ubyte", "--out", "a.h5"], 1);
     assert!(error.contains("3 labels for the 2 images"), "{error}");
     let whole = gz(&idx(&[40, 20, 20], &[7; 16000]));
-    work.write("x-images-idx3-ubyte.gz", &whole[..whole.len() - 12]);
-    let error = work.fails(&["import", "x-images-idx3-ubyte.gz", "--out", "a.h5"], "a.h5", 1);
+    place.write("x-images-idx3-ubyte.gz", &whole[..whole.len() - 12]);
+    let error = place.fails(&["import", "x-images-idx3-ubyte.gz", "--out", "a.h5"], 1);
     assert!(error.contains("x-images-idx3-ubyte.gz") && error.contains("cut off"), "{error}");
 }
 
 #[test]
 fn numpy_files_with_labels_beside() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     let planes = Array4::from_shape_fn((2, 3, 2, 2), |(n, c, y, x)| (n * 100 + c * 10 + y * 2 + x) as u8);
-    write_npy(work.path("x_train.npy"), &planes).unwrap();
-    write_npy(work.path("y_train.npy"), &Array1::from(vec![5i64, 6])).unwrap();
-    let dataset = work.made(&["import", "x_train.npy", "--out", "a.h5"], "a.h5");
+    write_npy(place.path("x_train.npy"), &planes).unwrap();
+    write_npy(place.path("y_train.npy"), &Array1::from(vec![5i64, 6])).unwrap();
+    let dataset = place.made(&["import", "x_train.npy", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.image_shape().unwrap().to_string(), "2x2x3");
     assert_eq!(labels(&dataset), [5, 6]);
     assert_eq!(pixels(&dataset)[..6], [0, 10, 20, 1, 11, 21]);
-    write_npy(work.path("y_train.npy"), &Array1::from(vec![5i64, 6, 7])).unwrap();
-    let error = work.fails(&["import", "x_train.npy", "--out", "a2.h5"], "a2.h5", 1);
+    write_npy(place.path("y_train.npy"), &Array1::from(vec![5i64, 6, 7])).unwrap();
+    let error = place.fails(&["import", "x_train.npy", "--out", "a2.h5"], 1);
     assert!(error.contains("3 labels for 2 images"), "{error}");
 }
 
 #[test]
 fn flat_arrays_need_a_shape_unless_square() {
-    let work = Work::new();
-    write_npy(work.path("data.npy"), &Array2::from_shape_fn((3, 6), |(i, j)| (i * 6 + j) as f32 / 17.0)).unwrap();
-    let error = work.fails(&["import", "data.npy", "--out", "a.h5"], "a.h5", 1);
+    let place = Place::of("dtkc-data");
+    write_npy(place.path("data.npy"), &Array2::from_shape_fn((3, 6), |(i, j)| (i * 6 + j) as f32 / 17.0)).unwrap();
+    let error = place.fails(&["import", "data.npy", "--out", "a.h5"], 1);
     assert!(error.contains("--shape"), "{error}");
-    let error = work.fails(&["import", "data.npy", "--shape", "2x2", "--out", "a.h5"], "a.h5", 1);
+    let error = place.fails(&["import", "data.npy", "--shape", "2x2", "--out", "a.h5"], 1);
     assert!(error.contains("2x2x1"), "{error}");
-    let dataset = work.made(&["import", "data.npy", "--shape", "2x3", "--out", "a.h5"], "a.h5");
+    let dataset = place.made(&["import", "data.npy", "--shape", "2x3", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.image_shape().unwrap().to_string(), "2x3x1");
     assert_eq!(pixels(&dataset), (0..18).map(|v| (v as f32 * 15.0).round() as u8).collect::<Vec<_>>());
 }
 
 #[test]
 fn a_scipy_mat_file_is_read() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     for bytes in [&include_bytes!("fixtures/scipy_plain.mat")[..], include_bytes!("fixtures/scipy_packed.mat")] {
-        work.write("digits.mat", bytes);
-        let dataset = work.made(&["import", "digits.mat", "--out", "a.h5"], "a.h5");
+        place.write("digits.mat", bytes);
+        let dataset = place.made(&["import", "digits.mat", "--out", "a.h5"], "a.h5");
         assert_eq!(dataset.image_shape().unwrap().to_string(), "2x3x3");
         assert_eq!((dataset.len(), labels(&dataset)), (4, vec![1, 10, 2, 10]));
         // numpy: X[:, :, :, 0] of arange(72).reshape(2, 3, 3, 4).
         assert_eq!(pixels(&dataset)[..18], (0..72).step_by(4).collect::<Vec<u8>>());
-        work.write("cut.mat", &bytes[..bytes.len() / 2]);
-        work.fails(&["import", "cut.mat", "--out", "b.h5"], "b.h5", 1);
+        place.write("cut.mat", &bytes[..bytes.len() / 2]);
+        place.fails(&["import", "cut.mat", "--out", "b.h5"], 1);
     }
 }
 
@@ -110,32 +109,32 @@ fn usps(path: &std::path::Path, labels: usize) {
 
 #[test]
 fn foreign_hdf5_groups_are_joined() {
-    let work = Work::new();
-    usps(&work.path("usps.h5"), 0);
-    let said = work.run(&["import", "usps.h5", "--out", "a.h5"]);
+    let place = Place::of("dtkc-data");
+    usps(&place.path("usps.h5"), 0);
+    let said = place.run(&["import", "usps.h5", "--out", "a.h5"]);
     assert!(said.out.contains("values from 0 to 1 scaled"), "{}", said.out);
-    let dataset = Dataset::open(work.path("a.h5")).unwrap();
+    let dataset = Dataset::open(place.path("a.h5")).unwrap();
     assert_eq!(dataset.image_shape().unwrap().to_string(), "4x4x1");
     assert_eq!(labels(&dataset), [3, 4, 5, 2, 3]);
     // 3/8, 4/8, 5/8, 2/8 and 3/8 of 255, rounded half up.
     assert_eq!(first_pixels(&dataset), [96, 128, 159, 64, 96]);
-    let dataset = work.made(
+    let dataset = place.made(
         &["import", "usps.h5", "--images-key", "test/data", "--labels-key", "test/target", "--out", "a.h5"],
         "a.h5",
     );
     assert_eq!(labels(&dataset), [2, 3]);
-    let error = work.fails(&["import", "usps.h5", "--images-key", "pictures", "--out", "b.h5"], "b.h5", 1);
+    let error = place.fails(&["import", "usps.h5", "--images-key", "pictures", "--out", "b.h5"], 1);
     assert!(error.contains("no array 'pictures'") && error.contains("train/data [3, 16]"), "{error}");
-    usps(&work.path("wrong.h5"), 1);
-    let error = work.fails(&["import", "wrong.h5", "--out", "b.h5"], "b.h5", 1);
+    usps(&place.path("wrong.h5"), 1);
+    let error = place.fails(&["import", "wrong.h5", "--out", "b.h5"], 1);
     assert!(error.contains("4 labels for 3 images"), "{error}");
 }
 
 #[test]
 fn our_own_files_can_be_imported_again() {
-    let work = Work::new();
-    work.made(&["synth", "--count", "20", "--out", "g.h5"], "g.h5");
-    let dataset = work.made(&["import", "g.h5", "--size", "16x16", "--classes", "ring,star", "--out", "a.h5"], "a.h5");
+    let place = Place::of("dtkc-data");
+    place.made(&["synth", "--count", "20", "--out", "g.h5"], "g.h5");
+    let dataset = place.made(&["import", "g.h5", "--size", "16x16", "--classes", "ring,star", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.image_shape().unwrap().to_string(), "16x16x1");
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["ring", "star"]);
     assert_eq!(dataset.len(), 4);
@@ -143,20 +142,20 @@ fn our_own_files_can_be_imported_again() {
 
 #[test]
 fn damaged_hdf5_is_one_sentence() {
-    let work = Work::new();
-    usps(&work.path("usps.h5"), 0);
-    let bytes = std::fs::read(work.path("usps.h5")).unwrap();
+    let place = Place::of("dtkc-data");
+    usps(&place.path("usps.h5"), 0);
+    let bytes = std::fs::read(place.path("usps.h5")).unwrap();
     for end in [0, 4, 100, bytes.len() / 2, bytes.len() - 1] {
-        work.write("cut.h5", &bytes[..end]);
-        let error = work.fails(&["import", "cut.h5", "--out", "a.h5"], "a.h5", 1);
+        place.write("cut.h5", &bytes[..end]);
+        let error = place.fails(&["import", "cut.h5", "--out", "a.h5"], 1);
         assert!(error.contains("cut.h5"), "{error}");
     }
 }
 
 #[test]
 fn libsvm_text_is_read() {
-    let work = Work::new();
-    work.write("usps", b"7 1:-1 2:-1 3:1 4:1\n8 1:1 2:-1 3:-1 4:-1\n");
-    let dataset = work.made(&["import", "usps", "--out", "a.h5"], "a.h5");
+    let place = Place::of("dtkc-data");
+    place.write("usps", b"7 1:-1 2:-1 3:1 4:1\n8 1:1 2:-1 3:-1 4:-1\n");
+    let dataset = place.made(&["import", "usps", "--out", "a.h5"], "a.h5");
     assert_eq!((labels(&dataset), pixels(&dataset)), (vec![7, 8], vec![0, 0, 255, 255, 255, 0, 0, 0]));
 }

@@ -1,17 +1,16 @@
 //! What `dtkc-data import` says and leaves behind when things go wrong around it.
 #![allow(clippy::unwrap_used)]
 
-mod import_support;
-
-use import_support::{Work, gray_png, zip};
+use dtkc_testing::files::{gray_png, zip};
+use dtkc_testing::{Place, Said, program};
 
 #[test]
 fn missing_and_empty_things_are_named() {
-    let work = Work::new();
-    std::fs::create_dir(work.path("empty")).unwrap();
-    work.write("set/a.png", &gray_png(4, 4, 1));
-    work.write("notes.txt", b"hello");
-    work.write("nothing.zip", &zip(&[("a.txt", b"x")]));
+    let place = Place::of("dtkc-data");
+    std::fs::create_dir(place.path("empty")).unwrap();
+    place.write("set/a.png", &gray_png(4, 4, 1));
+    place.write("notes.txt", b"hello");
+    place.write("nothing.zip", &zip(&[("a.txt", b"x")]));
     for (source, out, code, words) in [
         ("gone", "a.h5", 1, "no such file or folder"),
         ("empty", "a.h5", 1, "the folder is empty"),
@@ -20,31 +19,31 @@ fn missing_and_empty_things_are_named() {
         ("set", "gone/a.h5", 1, "the folder gone does not exist"),
         ("set", "empty", 2, "is a folder"),
     ] {
-        let error = work.fails(&["import", source, "--out", out], out, code);
+        let error = place.fails(&["import", source, "--out", out], code);
         assert!(error.contains(words), "{error}");
     }
-    assert_eq!(work.run(&["import", "--out", "a.h5"]).code, 2);
-    assert_eq!(work.run(&["import", "set"]).code, 2);
+    assert_eq!(place.run(&["import", "--out", "a.h5"]).code, 2);
+    assert_eq!(place.run(&["import", "set"]).code, 2);
 }
 
 #[test]
 fn a_failed_import_leaves_the_old_file_alone() {
-    let work = Work::new();
-    work.write("set/a.png", &gray_png(4, 4, 1));
-    work.made(&["import", "set", "--out", "a.h5"], "a.h5");
-    let before = std::fs::read(work.path("a.h5")).unwrap();
-    work.write("set/b.png", b"no");
-    work.fails(&["import", "set", "--strict", "--out", "a.h5"], "a.h5", 1);
-    assert_eq!(std::fs::read(work.path("a.h5")).unwrap(), before);
+    let place = Place::of("dtkc-data");
+    place.write("set/a.png", &gray_png(4, 4, 1));
+    place.made(&["import", "set", "--out", "a.h5"], "a.h5");
+    let before = place.read("a.h5");
+    place.write("set/b.png", b"no");
+    place.fails(&["import", "set", "--strict", "--out", "a.h5"], 1);
+    assert!(place.read("a.h5") == before);
 }
 
 #[test]
 fn quiet_says_nothing_and_json_says_all() {
-    let work = Work::new();
-    work.write("set/a.png", &gray_png(4, 4, 1));
-    let said = work.run(&["import", "set", "--out", "a.h5", "--quiet"]);
+    let place = Place::of("dtkc-data");
+    place.write("set/a.png", &gray_png(4, 4, 1));
+    let said = place.run(&["import", "set", "--out", "a.h5", "--quiet"]);
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", ""));
-    let said = work.run(&["import", "set", "--out", "a.h5", "--json", "--name", "mine"]);
+    let said = place.run(&["import", "set", "--out", "a.h5", "--json", "--name", "mine"]);
     let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(summary["name"], "mine");
     assert_eq!(summary["kind"], "images");
@@ -56,47 +55,38 @@ fn quiet_says_nothing_and_json_says_all() {
 #[cfg(unix)]
 #[test]
 fn a_file_that_cannot_grow_is_one_sentence() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     for i in 0..40 {
-        work.write(&format!("set/{i}.png"), &gray_png(128, 128, i));
+        place.write(&format!("set/{i}.png"), &gray_png(128, 128, i));
     }
-    let program = assert_cmd::cargo::cargo_bin("dtkc-data");
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" import set --out a.h5";
-    let output =
-        std::process::Command::new("sh").arg("-c").arg(script).arg(&program).current_dir(work.path("")).output();
-    let output = output.unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(error.contains("cannot write a.h5") && error.trim_end().lines().count() == 1, "{error}");
-    assert_eq!(work.names(), ["set"]);
+    let mut shell = std::process::Command::new("sh");
+    shell.arg("-c").arg(script).arg(program("dtkc-data")).current_dir(place.folder());
+    Said::from(shell.output().unwrap()).fails(1, "cannot write a.h5");
+    assert_eq!(place.names(), ["set"]);
 }
 
 #[cfg(unix)]
 #[test]
 fn ctrl_c_stops_with_130_and_leaves_nothing() {
     use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     // Two gigabytes of zeros that take no room on the disk.
     let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
     let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2000000, 32, 32), }";
     array.extend(format!("{header:<117}\n").bytes());
-    let path = work.write("images.npy", &array);
+    let path = place.write("images.npy", &array);
     let file = std::fs::File::options().write(true).open(path).unwrap();
     file.set_len(array.len() as u64 + 2_000_000 * 32 * 32).unwrap();
-    let mut child = Command::new(assert_cmd::cargo::cargo_bin("dtkc-data"))
-        .args(["import", "images.npy", "--out", "a.h5"])
-        .current_dir(work.path(""))
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    // Once it writes it is surely listening.
-    let started = Instant::now();
-    while work.names().len() < 2 && started.elapsed() < Duration::from_secs(20) {
+    let mut child =
+        place.command().args(["import", "images.npy", "--out", "a.h5"]).stderr(Stdio::null()).spawn().unwrap();
+    // Once it writes it is surely listening, however long that takes.
+    while place.names().len() < 2 && child.try_wait().unwrap().is_none() {
         std::thread::sleep(Duration::from_millis(5));
     }
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(work.names(), ["images.npy"]);
+    assert_eq!(place.names(), ["images.npy"]);
 }

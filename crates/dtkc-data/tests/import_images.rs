@@ -1,19 +1,23 @@
 //! `dtkc-data import` of folders, archives and files of images.
 #![allow(clippy::unwrap_used)]
 
-mod import_support;
-
+use dtkc_testing::files::{gray_png, gz, png_that_claims, rgb_image, tar, zip};
+use dtkc_testing::{Place, first_pixels, labels, paths};
 use image::ImageFormat;
-use import_support::{Work, first_pixels, gray_png, gz, labels, paths, png_that_claims, rgb_image, skipped, tar, zip};
+
+/// The lines of a list of skipped images, without the heading.
+fn skipped(place: &Place, name: &str) -> Vec<String> {
+    place.text(name).lines().skip(1).map(str::to_owned).collect()
+}
 
 #[test]
 fn a_folder_comes_in_natural_order_with_paths() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     for (name, value) in [("photos/img10.png", 100), ("photos/img9.png", 90), ("photos/sub/a.png", 5)] {
-        work.write(name, &gray_png(6, 8, value));
+        place.write(name, &gray_png(6, 8, value));
     }
-    work.write("photos/notes.txt", b"hello");
-    let dataset = work.made(&["import", "photos", "--out", "a.h5"], "a.h5");
+    place.write("photos/notes.txt", b"hello");
+    let dataset = place.made(&["import", "photos", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.name(), "photos");
     assert_eq!(dataset.image_shape().unwrap().to_string(), "6x8x1");
     assert_eq!(paths(&dataset), ["img9.png", "img10.png", "sub/a.png"]);
@@ -23,46 +27,46 @@ fn a_folder_comes_in_natural_order_with_paths() {
 
 #[test]
 fn folders_become_labels() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     for (name, value) in [("set/dog/1.png", 1), ("set/cat/1.png", 2), ("set/cat/2.png", 3), ("set/loose.png", 4)] {
-        work.write(name, &gray_png(4, 4, value));
+        place.write(name, &gray_png(4, 4, value));
     }
-    let dataset = work.made(&["import", "set", "--labels-from-folders", "--out", "a.h5"], "a.h5");
+    let dataset = place.made(&["import", "set", "--labels-from-folders", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["cat", "dog"]);
     assert_eq!(labels(&dataset), [0, 0, 1]);
     assert_eq!(first_pixels(&dataset), [2, 3, 1]);
-    assert_eq!(skipped(&work.path("a.h5.skipped.csv")), ["loose.png,no_class,the image lies in no class folder"]);
-    let said = work.run(&["import", "set", "--out", "b.h5"]);
+    assert_eq!(skipped(&place, "a.h5.skipped.csv"), ["loose.png,no_class,the image lies in no class folder"]);
+    let said = place.run(&["import", "set", "--out", "b.h5"]);
     assert!(said.out.contains("--labels-from-folders"), "{}", said.out);
-    work.write("flat/a.png", &gray_png(4, 4, 1));
-    let error = work.fails(&["import", "flat", "--labels-from-folders", "--out", "c.h5"], "c.h5", 1);
+    place.write("flat/a.png", &gray_png(4, 4, 1));
+    let error = place.fails(&["import", "flat", "--labels-from-folders", "--out", "c.h5"], 1);
     assert!(error.contains("no folders that could be labels"), "{error}");
 }
 
 #[test]
 fn classes_are_chosen_by_name_or_number() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     for (name, value) in [("set/a/1.png", 1), ("set/b/1.png", 2), ("set/c/1.png", 3)] {
-        work.write(name, &gray_png(4, 4, value));
+        place.write(name, &gray_png(4, 4, value));
     }
     let import = ["import", "set", "--labels-from-folders", "--out", "a.h5", "--classes"];
-    let dataset = work.made(&[&import[..], &["c,a"]].concat(), "a.h5");
+    let dataset = place.made(&[&import[..], &["c,a"]].concat(), "a.h5");
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["a", "c"]);
     assert_eq!((labels(&dataset), first_pixels(&dataset)), (vec![0, 1], vec![1, 3]));
-    let dataset = work.made(&[&import[..], &["1"]].concat(), "a.h5");
+    let dataset = place.made(&[&import[..], &["1"]].concat(), "a.h5");
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["b"]);
-    let error = work.fails(&[&import[..], &["z"]].concat(), "a.h5", 2);
+    let error = place.fails(&[&import[..], &["z"]].concat(), 2);
     assert!(error.contains("no class 'z'") && error.contains("a, b, c"), "{error}");
 }
 
 #[test]
 fn zip_and_tar_give_what_the_folder_gives() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     let (one, two) = (gray_png(4, 4, 1), rgb_image(4, 4, [2, 2, 2], ImageFormat::Bmp));
     let files: [(&str, &[u8]); 3] = [("x/b/2.bmp", &two), ("x/a/1.png", &one), ("x/readme.txt", b"no")];
     for (name, bytes) in [("a.zip", zip(&files)), ("a.tar", tar(&files)), ("a.tgz", gz(&tar(&files)))] {
-        work.write(name, &bytes);
-        let dataset = work.made(&["import", name, "--labels-from-folders", "--out", "a.h5"], "a.h5");
+        place.write(name, &bytes);
+        let dataset = place.made(&["import", name, "--labels-from-folders", "--out", "a.h5"], "a.h5");
         assert_eq!(dataset.image_shape().unwrap().to_string(), "4x4x3", "{name}");
         assert_eq!(dataset.label_names().unwrap().unwrap(), ["a", "b"], "{name}");
         let mut rows: Vec<_> = first_pixels(&dataset).into_iter().zip(labels(&dataset)).zip(paths(&dataset)).collect();
@@ -74,119 +78,119 @@ fn zip_and_tar_give_what_the_folder_gives() {
 
 #[test]
 fn coil_names_give_labels_in_folders_and_archives() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     let image = rgb_image(5, 5, [9, 8, 7], ImageFormat::Png);
     let names = ["coil-100/obj10__0.png", "coil-100/obj2__0.png", "coil-100/obj2__5.png"];
     names.iter().for_each(|n| {
-        work.write(n, &image);
+        place.write(n, &image);
     });
-    work.write("coil.zip", &zip(&names.map(|n| (n, &image[..]))));
+    place.write("coil.zip", &zip(&names.map(|n| (n, &image[..]))));
     for source in ["coil-100", "coil.zip"] {
-        let dataset = work.made(&["import", source, "--out", "a.h5"], "a.h5");
+        let dataset = place.made(&["import", source, "--out", "a.h5"], "a.h5");
         assert_eq!(labels(&dataset), [2, 2, 10], "{source}");
         assert!(dataset.label_names().unwrap().is_none());
     }
-    let error = work.fails(&["import", "coil-100", "--format", "idx", "--out", "b.h5"], "b.h5", 1);
+    let error = place.fails(&["import", "coil-100", "--format", "idx", "--out", "b.h5"], 1);
     assert!(error.contains("no idx file"), "{error}");
-    work.write("other/a.png", &image);
-    let error = work.fails(&["import", "other", "--format", "coil", "--out", "b.h5"], "b.h5", 1);
+    place.write("other/a.png", &image);
+    let error = place.fails(&["import", "other", "--format", "coil", "--out", "b.h5"], 1);
     assert!(error.contains("objN__ANGLE"), "{error}");
 }
 
 #[test]
 fn bad_images_are_skipped_counted_and_listed() {
-    let work = Work::new();
-    work.write("set/good.png", &gray_png(4, 4, 1));
-    work.write("set/text.png", b"this is not an image");
+    let place = Place::of("dtkc-data");
+    place.write("set/good.png", &gray_png(4, 4, 1));
+    place.write("set/text.png", b"this is not an image");
     let jpeg = rgb_image(512, 512, [200, 10, 10], ImageFormat::Jpeg);
-    work.write("set/cut.jpg", &jpeg[..jpeg.len() - 200]);
-    work.write("set/empty.png", b"");
-    work.write("set/huge.png", &png_that_claims(60_000, 60_000));
-    let said = work.run(&["import", "set", "--out", "a.h5", "--json"]);
+    place.write("set/cut.jpg", &jpeg[..jpeg.len() - 200]);
+    place.write("set/empty.png", b"");
+    place.write("set/huge.png", &png_that_claims(60_000, 60_000));
+    let said = place.run(&["import", "set", "--out", "a.h5", "--json"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((&summary["count"], &summary["skipped"]), (&1.into(), &4.into()));
     assert_eq!(summary["skipped_file"], "a.h5.skipped.csv");
-    let list = skipped(&work.path("a.h5.skipped.csv"));
+    let list = skipped(&place, "a.h5.skipped.csv");
     let codes: Vec<Vec<&str>> = list.iter().map(|l| l.split(',').take(2).collect()).collect();
     let expected =
         [["cut.jpg", "truncated"], ["empty.png", "empty"], ["huge.png", "too_large"], ["text.png", "not_an_image"]];
     assert_eq!(codes, expected, "{list:?}");
-    let error = work.fails(&["import", "set", "--strict", "--out", "b.h5"], "b.h5", 1);
+    let error = place.fails(&["import", "set", "--strict", "--out", "b.h5"], 1);
     assert!(error.contains("cut.jpg") && error.contains("--strict"), "{error}");
     // Without bad images the old list is gone.
-    work.made(&["import", "set/good.png", "--out", "a.h5"], "a.h5");
-    assert!(!work.path("a.h5.skipped.csv").exists());
+    place.made(&["import", "set/good.png", "--out", "a.h5"], "a.h5");
+    assert!(!place.path("a.h5.skipped.csv").exists());
 }
 
 #[test]
 fn only_bad_images_are_an_error() {
-    let work = Work::new();
-    work.write("set/a.png", b"no");
-    work.write("set/b.png", b"no");
-    let error = work.fails(&["import", "set", "--out", "a.h5"], "a.h5", 1);
+    let place = Place::of("dtkc-data");
+    place.write("set/a.png", b"no");
+    place.write("set/b.png", b"no");
+    let error = place.fails(&["import", "set", "--out", "a.h5"], 1);
     assert!(error.contains("none of 2 images") && error.contains("a.png"), "{error}");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_symlink_loop_survives() {
-    let work = Work::new();
-    work.write("set/a/1.png", &gray_png(4, 4, 1));
-    std::os::unix::fs::symlink(work.path("set"), work.path("set/a/loop")).unwrap();
-    let dataset = work.made(&["import", "set", "--out", "a.h5"], "a.h5");
+    let place = Place::of("dtkc-data");
+    place.write("set/a/1.png", &gray_png(4, 4, 1));
+    std::os::unix::fs::symlink(place.path("set"), place.path("set/a/loop")).unwrap();
+    let dataset = place.made(&["import", "set", "--out", "a.h5"], "a.h5");
     assert_eq!(paths(&dataset), ["a/1.png"]);
 }
 
 #[test]
 fn sizes_and_colours_are_chosen_and_can_be_given() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     for i in 0..4 {
-        work.write(&format!("set/{i}.png"), &gray_png(10, 12, i));
+        place.write(&format!("set/{i}.png"), &gray_png(10, 12, i));
     }
-    work.write("set/odd.png", &rgb_image(20, 20, [50, 60, 70], ImageFormat::Png));
-    let said = work.run(&["import", "set", "--out", "a.h5"]);
+    place.write("set/odd.png", &rgb_image(20, 20, [50, 60, 70], ImageFormat::Png));
+    let said = place.run(&["import", "set", "--out", "a.h5"]);
     assert!(said.out.contains("5 images of 10x12x3") && said.out.contains("most common"), "{}", said.out);
-    let dataset = work.made(&["import", "set", "--out", "a.h5", "--size", "6x7", "--color", "gray"], "a.h5");
+    let dataset = place.made(&["import", "set", "--out", "a.h5", "--size", "6x7", "--color", "gray"], "a.h5");
     assert_eq!(dataset.image_shape().unwrap().to_string(), "6x7x1");
-    work.write("mixed/a.png", &gray_png(300, 400, 1));
-    work.write("mixed/b.png", &gray_png(200, 100, 1));
-    let said = work.run(&["import", "mixed", "--out", "a.h5"]);
+    place.write("mixed/a.png", &gray_png(300, 400, 1));
+    place.write("mixed/b.png", &gray_png(200, 100, 1));
+    let said = place.run(&["import", "mixed", "--out", "a.h5"]);
     assert!(said.out.contains("2 images of 64x64x1") && said.out.contains("--size"), "{}", said.out);
     // A wide image: fit pads with black, crop and stretch fill.
     for (resize, corner) in [("fit", 0), ("crop", 1), ("stretch", 1)] {
         let args = ["import", "mixed/a.png", "--size", "8x8", "--resize", resize, "--out", "a.h5"];
-        assert_eq!(first_pixels(&work.made(&args, "a.h5")), [corner], "{resize}");
+        assert_eq!(first_pixels(&place.made(&args, "a.h5")), [corner], "{resize}");
     }
     for flags in [["--size", "0x4"], ["--resize", "zoom"], ["--color", "cmyk"], ["--format", "docx"], ["--limit", "0"]]
     {
-        assert_eq!(work.run(&[&["import", "set", "--out", "b.h5"][..], &flags].concat()).code, 2, "{flags:?}");
+        assert_eq!(place.run(&[&["import", "set", "--out", "b.h5"][..], &flags].concat()).code, 2, "{flags:?}");
     }
 }
 
 #[test]
 fn several_folders_are_joined_and_named_apart() {
-    let work = Work::new();
-    work.write("one/a.png", &gray_png(4, 4, 1));
-    work.write("two/a.png", &gray_png(4, 4, 2));
-    let dataset = work.made(&["import", "one", "two", "--out", "a.h5"], "a.h5");
+    let place = Place::of("dtkc-data");
+    place.write("one/a.png", &gray_png(4, 4, 1));
+    place.write("two/a.png", &gray_png(4, 4, 2));
+    let dataset = place.made(&["import", "one", "two", "--out", "a.h5"], "a.h5");
     assert_eq!(paths(&dataset), ["one/a.png", "two/a.png"]);
-    let dataset = work.made(&["import", "two/a.png", "one/a.png", "--out", "a.h5"], "a.h5");
+    let dataset = place.made(&["import", "two/a.png", "one/a.png", "--out", "a.h5"], "a.h5");
     assert_eq!(first_pixels(&dataset), [2, 1]);
 }
 
 #[test]
 fn many_images_keep_their_order_and_the_limit_holds() {
-    let work = Work::new();
+    let place = Place::of("dtkc-data");
     for i in 0..300u32 {
         let side = 4 + i % 3;
-        work.write(&format!("set/{i}.png"), &gray_png(side, side, (i % 256) as u8));
+        place.write(&format!("set/{i}.png"), &gray_png(side, side, (i % 256) as u8));
     }
-    let dataset = work.made(&["import", "set", "--size", "4x4", "--out", "a.h5"], "a.h5");
+    let dataset = place.made(&["import", "set", "--size", "4x4", "--out", "a.h5"], "a.h5");
     let expected: Vec<u8> = (0..300u32).map(|i| (i % 256) as u8).collect();
     assert_eq!(first_pixels(&dataset), expected);
-    let dataset = work.made(&["import", "set", "--size", "4x4", "--limit", "33", "--out", "a.h5"], "a.h5");
+    let dataset = place.made(&["import", "set", "--size", "4x4", "--limit", "33", "--out", "a.h5"], "a.h5");
     assert_eq!(first_pixels(&dataset), expected[..33]);
-    let packed = work.made(&["import", "set", "--size", "4x4", "--compress", "--out", "b.h5"], "b.h5");
+    let packed = place.made(&["import", "set", "--size", "4x4", "--compress", "--out", "b.h5"], "b.h5");
     assert_eq!(first_pixels(&packed), expected);
 }

@@ -3,14 +3,14 @@
 //! Every reading prints one JSON line with the seconds, the bytes and a checksum of what was read, so that
 //! the script can compare it with h5py doing the same.
 
-use dtkc_item::ImageShape;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use dtkc_dataset::{Batch, Batches, Compression, Dataset, ImageWriter, LoadMode, LoadOptions, WriterOptions};
+use dtkc_dataset::{Batches, Compression, Dataset, LoadMode, LoadOptions, Writer, WriterOptions};
+use dtkc_item::{Batch, ImageShape};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -74,7 +74,7 @@ fn make(file: &std::path::Path, megabytes: usize, side: usize, gzip: Option<u8>)
     let shape = ImageShape { height: side, width: side, channels: 3 };
     let compression = gzip.map_or(Compression::None, Compression::Gzip);
     let options = WriterOptions { compression, ..WriterOptions::new(shape, "bench", "random pixels") };
-    let mut writer = ImageWriter::create(file, options)?;
+    let mut writer = Writer::create(file, options)?;
     let mut generator = SmallRng::seed_from_u64(1);
     let mut pixels = vec![0; shape.len()];
     let count = megabytes * 1_000_000 / shape.len();
@@ -85,7 +85,7 @@ fn make(file: &std::path::Path, megabytes: usize, side: usize, gzip: Option<u8>)
         for (i, pixel) in pixels.iter_mut().enumerate() {
             *pixel = base.wrapping_add((i / 24) as u8).wrapping_add(((noise >> (i % 29)) & 3) as u8);
         }
-        writer.push(&pixels, Some((index % 10) as i64), None)?;
+        writer.push_image(&pixels, Some((index % 10) as i64), None)?;
     }
     writer.finish()?;
     report("write", start, count * shape.len(), 0)
@@ -117,13 +117,14 @@ fn read_epochs(file: &std::path::Path, epochs: u64, batch: usize, memory: bool) 
     let mode = if memory { LoadMode::Memory } else { LoadMode::Stream };
     let mut batches = Batches::new(file, LoadOptions { batch, mode, ..LoadOptions::default() })?;
     let row_bytes = batches.image_shape().len();
-    let (mut sum, mut total, mut some) = (0, 0, Batch::default());
+    let (mut sum, mut total, mut some) = (0, 0, Batch::empty(batches.shape()));
     let start = Instant::now();
     for epoch in 0..epochs {
         let mut epoch = batches.epoch(epoch);
         while epoch.next_into(&mut some)? {
-            sum += checksum(&some.images, row_bytes);
-            total += some.images.len();
+            let pixels = some.items.pixels().unwrap_or_default();
+            sum += checksum(pixels, row_bytes);
+            total += pixels.len();
         }
     }
     report(if memory { "memory" } else { "stream" }, start, total, sum)

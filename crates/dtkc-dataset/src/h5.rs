@@ -1,11 +1,12 @@
-//! What HDF5 calls and their failures look like from here.
+//! HDF5 from outside: failures as sentences, types, and strings of any writer.
 
 use std::io;
 use std::path::Path;
 
-use hdf5::types::{TypeDescriptor, VarLenAscii, VarLenUnicode};
+use hdf5::types::{TypeDescriptor, VarLenUnicode};
 
 use crate::DataError;
+use crate::reader::text;
 
 /// The system's error number inside an HDF5 error, where there is one: the library tells it only in words.
 fn errno(error: &hdf5::Error) -> Option<i32> {
@@ -26,7 +27,7 @@ pub fn cause(error: &hdf5::Error) -> String {
 }
 
 /// A failed write as one sentence with cause and remedy.
-pub fn write_failed(path: &Path, error: &hdf5::Error) -> DataError {
+pub(crate) fn write_failed(path: &Path, error: &hdf5::Error) -> DataError {
     let reason = match errno(error) {
         Some(code) => system_reason(&io::Error::from_raw_os_error(code)),
         None => cause(error),
@@ -35,7 +36,7 @@ pub fn write_failed(path: &Path, error: &hdf5::Error) -> DataError {
 }
 
 /// A failed write outside HDF5.
-pub fn write_failed_io(path: &Path, error: &io::Error) -> DataError {
+pub(crate) fn write_failed_io(path: &Path, error: &io::Error) -> DataError {
     DataError::Write { path: path.to_owned(), reason: system_reason(error) }
 }
 
@@ -62,19 +63,18 @@ pub fn read_failed(path: &Path, error: &hdf5::Error) -> DataError {
 }
 
 /// A string as HDF5 stores it. A zero character would end it early, so it is replaced.
-pub fn text(value: &str) -> VarLenUnicode {
+pub(crate) fn text(value: &str) -> hdf5::Result<VarLenUnicode> {
     let clean = value.replace('\0', "\u{fffd}");
-    clean.parse().unwrap_or_default()
+    clean.parse().map_err(|e| hdf5::Error::from(format!("{e}")))
 }
 
-/// The strings of a variable-length selection. Foreign writers may store bytes that are not UTF-8.
-pub fn strings(values: &[VarLenUnicode]) -> Vec<String> {
-    values.iter().map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned()).collect()
-}
-
-/// The same for strings that are marked as ASCII.
-pub fn ascii_strings(values: &[VarLenAscii]) -> Vec<String> {
-    values.iter().map(|v| String::from_utf8_lossy(v.as_bytes()).into_owned()).collect()
+/// The strings of a list, however its writer has stored them; `None` where the dataset is anything else, or has more
+/// than `most` of them.
+pub fn strings(path: &Path, dataset: &hdf5::Dataset, most: usize) -> Result<Option<Vec<String>>, DataError> {
+    match dataset.shape()[..] {
+        [count] if count <= most && text::is_text(dataset) => text::read(path, dataset, 0..count).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The stored type of a dataset or attribute, where it is one that we know.

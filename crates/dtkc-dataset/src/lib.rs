@@ -5,20 +5,21 @@
 //! and `/offsets` u64 `[n + 1]`; both with optional `/labels` i64 `[n]`, `/label_names` str `[classes]`
 //! and `/paths` str `[n]`. Any HDF5 tool reads it.
 //!
-//! - [`ImageWriter`] and [`SequenceWriter`] stream a file to the disk; it appears whole or not at all.
+//! - [`Writer`] streams a file to the disk; it appears whole or not at all.
 //! - [`Dataset`] opens and checks a file and reads it by index or by range.
 //! - [`Batches`] yields shuffled minibatches, from memory or streamed.
+//! - [`schema`] and [`h5`] are for whoever reads other HDF5 files: the names of the layout, and failures in plain words.
 //!
 //! ```
-//! use dtkc_dataset::{Batches, Dataset, ImageWriter, LoadOptions, WriterOptions};
+//! use dtkc_dataset::{Batches, Dataset, LoadOptions, Writer, WriterOptions};
 //! use dtkc_item::ImageShape;
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("dots.h5");
 //! let shape = ImageShape { height: 8, width: 8, channels: 1 };
-//! let mut writer = ImageWriter::create(&path, WriterOptions::new(shape, "dots", "made here"))?;
+//! let mut writer = Writer::create(&path, WriterOptions::new(shape, "dots", "made here"))?;
 //! for i in 0..100u8 {
-//!     writer.push(&[i; 64], Some(i64::from(i % 2)), None)?;
+//!     writer.push_image(&[i; 64], Some(i64::from(i % 2)), None)?;
 //! }
 //! writer.finish()?;
 //!
@@ -33,16 +34,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod h5;
+pub mod schema;
+
 mod error;
-mod h5;
 mod loader;
 mod reader;
 mod sample;
-mod schema;
 mod writer;
 
 pub use error::DataError;
 pub use loader::{Batches, Epoch, LoadMode, LoadOptions};
 pub use reader::{Dataset, Storage};
 pub use sample::sample;
-pub use writer::{Compression, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
+pub use writer::{Compression, Writer, WriterOptions};

@@ -29,8 +29,8 @@ pub const PATHS: &str = "paths";
 /// shuffle window to mix many of them, large enough for one read each to cost next to nothing.
 const CHUNK_BYTES: usize = 256 << 10;
 
-/// Whole rows per chunk: as many as fit [`CHUNK_BYTES`], at least one.
-pub fn chunk_rows(row_bytes: usize) -> usize {
+/// Whole rows per chunk: as many as fit `CHUNK_BYTES`, at least one.
+pub(crate) fn chunk_rows(row_bytes: usize) -> usize {
     (CHUNK_BYTES / row_bytes.max(1)).max(1)
 }
 

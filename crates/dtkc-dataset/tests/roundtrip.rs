@@ -1,20 +1,17 @@
 //! What is written is what is read, in every storage form.
 #![allow(clippy::unwrap_used)]
 
-mod common;
-
-use dtkc_item::{ImageShape, ItemKind};
-use common::{CHUNK_ROWS, SHAPE, Set, image, listing, sequence, write_sequences};
-use dtkc_dataset::{Batches, DataError, Dataset, ImageWriter, LoadOptions, SequenceOptions};
-use dtkc_dataset::{SequenceWriter, WriterOptions};
+use dtkc_dataset::{Batches, DataError, Dataset, LoadOptions, Writer, WriterOptions};
+use dtkc_item::{ImageShape, ItemKind, ItemShape};
+use dtkc_testing::{CHUNK_ROWS, Place, SHAPE, Set, image, sequence, write_sequences};
 
 const GRAY: ImageShape = ImageShape { height: 28, width: 28, channels: 1 };
 
 #[test]
 fn images_come_back_by_range_and_by_index() {
-    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new();
     for set in [Set::new(SHAPE, 50), Set::new(SHAPE, 50).gzip(4), Set::new(GRAY, 700).gzip(1), Set::new(GRAY, 1)] {
-        let dataset = Dataset::open(set.write(&folder.path().join("a.h5"))).unwrap();
+        let dataset = Dataset::open(set.write(&place.path("a.h5"))).unwrap();
         assert_eq!((dataset.len(), dataset.image_shape()), (set.count, Some(set.shape)));
         let expected = |indices: &[usize]| indices.iter().flat_map(|&i| image(set.shape, i)).collect::<Vec<u8>>();
         let all: Vec<usize> = (0..set.count).collect();
@@ -29,16 +26,16 @@ fn images_come_back_by_range_and_by_index() {
 
 #[test]
 fn attributes_labels_names_and_paths_come_back() {
-    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let set = Set::new(GRAY, 10).labelled(&["null", "eins", "zwölf"]).with_paths();
-    let dataset = Dataset::open(set.write(&folder.path().join("a.h5"))).unwrap();
-    assert_eq!(dataset.kind(), Kind::Images);
+    let dataset = Dataset::open(set.write(&place.path("a.h5"))).unwrap();
+    assert_eq!(dataset.kind(), ItemKind::Images);
     assert_eq!((dataset.name(), dataset.source()), ("test", "made by a test"));
     assert_eq!(dataset.labels().unwrap().unwrap(), [0, 1, 2, 0, 1, 2, 0, 1, 2, 0]);
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["null", "eins", "zwölf"]);
     assert_eq!(dataset.paths(3..5).unwrap().unwrap(), ["folder/3.png", "folder/4.png"]);
 
-    let bare = Dataset::open(Set::new(GRAY, 10).write(&folder.path().join("b.h5"))).unwrap();
+    let bare = Dataset::open(Set::new(GRAY, 10).write(&place.path("b.h5"))).unwrap();
     assert_eq!(bare.labels().unwrap(), None);
     assert_eq!(bare.label_names().unwrap(), None);
     assert_eq!(bare.paths(0..1).unwrap(), None);
@@ -46,20 +43,21 @@ fn attributes_labels_names_and_paths_come_back() {
 
 #[test]
 fn chunks_and_filters_are_as_documented() {
-    let folder = tempfile::tempdir().unwrap();
-    let plain = Dataset::open(Set::new(SHAPE, 50).write(&folder.path().join("a.h5"))).unwrap();
+    let place = Place::new();
+    let plain = Dataset::open(Set::new(SHAPE, 50).write(&place.path("a.h5"))).unwrap();
     assert_eq!(plain.storage().chunk, Some(vec![CHUNK_ROWS, 64, 64, 3]));
     assert!(plain.storage().filters.is_empty());
-    let packed = Dataset::open(Set::new(SHAPE, 50).gzip(6).write(&folder.path().join("b.h5"))).unwrap();
+    let packed = Dataset::open(Set::new(SHAPE, 50).gzip(6).write(&place.path("b.h5"))).unwrap();
     assert_eq!(packed.storage().filters, ["shuffle", "gzip 6"]);
     assert!(packed.storage().stored_bytes < plain.storage().stored_bytes);
 }
 
 #[test]
 fn sequences_come_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let dataset = Dataset::open(write_sequences(&folder.path().join("s.h5"), 20)).unwrap();
-    assert_eq!((dataset.kind(), dataset.len(), dataset.sequence_dim()), (Kind::Sequences, 20, Some(3)));
+    let place = Place::new();
+    let dataset = Dataset::open(write_sequences(&place.path("s.h5"), 20)).unwrap();
+    assert_eq!((dataset.kind(), dataset.len()), (ItemKind::Sequences, 20));
+    assert_eq!(dataset.shape(), ItemShape::Sequence { dim: 3 });
     for index in [0, 19, 7] {
         assert_eq!(dataset.read_sequence(index).unwrap(), sequence(index));
     }
@@ -72,9 +70,8 @@ fn sequences_come_back() {
 
 #[test]
 fn a_fingerprint_names_the_content_only() {
-    let folder = tempfile::tempdir().unwrap();
-    let print =
-        |set: &Set, name: &str| Dataset::open(set.write(&folder.path().join(name))).unwrap().fingerprint().unwrap();
+    let place = Place::new();
+    let print = |set: &Set, name: &str| Dataset::open(set.write(&place.path(name))).unwrap().fingerprint().unwrap();
     let set = Set::new(SHAPE, 50).numbered(5);
     let first = print(&set, "a.h5");
     assert_eq!(first.len(), 64);
@@ -88,17 +85,17 @@ fn a_fingerprint_names_the_content_only() {
 
 #[test]
 fn the_same_input_gives_the_same_file() {
-    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new();
     let set = Set::new(GRAY, 500).labelled(&["a", "b"]).with_paths();
-    let one = std::fs::read(set.write(&folder.path().join("a.h5"))).unwrap();
-    let two = std::fs::read(set.write(&folder.path().join("b.h5"))).unwrap();
+    let one = std::fs::read(set.write(&place.path("a.h5"))).unwrap();
+    let two = std::fs::read(set.write(&place.path("b.h5"))).unwrap();
     assert!(one == two);
 }
 
 #[test]
 fn indices_beyond_the_end_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let dataset = Dataset::open(Set::new(GRAY, 10).write(&folder.path().join("a.h5"))).unwrap();
+    let place = Place::new();
+    let dataset = Dataset::open(Set::new(GRAY, 10).write(&place.path("a.h5"))).unwrap();
     let text = dataset.read(&[3, 10]).unwrap_err().to_string();
     assert!(text.ends_with("a.h5 has 10 items, so there is no item 10"), "{text}");
     assert!(matches!(dataset.read_range(5..11), Err(DataError::OutOfRange { index: 10, .. })));
@@ -110,51 +107,54 @@ fn indices_beyond_the_end_are_refused() {
 
 #[test]
 fn mistakes_of_the_caller_are_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.h5");
-    let start =
-        |paths| ImageWriter::create(&path, WriterOptions { paths, ..WriterOptions::new(GRAY, "x", "") }).unwrap();
+    let place = Place::new();
+    let path = place.path("a.h5");
+    let start = |paths| Writer::create(&path, WriterOptions { paths, ..WriterOptions::new(GRAY, "x", "") }).unwrap();
     let good = image(GRAY, 0);
     let mut writer = start(false);
-    let text = writer.push(&good[1..], None, None).unwrap_err().to_string();
+    let text = writer.push_image(&good[1..], None, None).unwrap_err().to_string();
     assert_eq!(text, "image 0 has 783 bytes instead of 784 (28x28x1)");
-    writer.push(&good, Some(1), None).unwrap();
-    let text = writer.push(&good, None, None).unwrap_err().to_string();
+    writer.push_image(&good, Some(1), None).unwrap();
+    let text = writer.push_image(&good, None, None).unwrap_err().to_string();
     assert_eq!(text, "item 1 has no label, but the items before it have one");
     writer.set_label_names(vec!["only".into()]);
     let text = writer.finish().unwrap_err().to_string();
     assert_eq!(text, "label 1 has no name: there are 1 label names");
-    let text = start(true).push(&good, None, None).unwrap_err().to_string();
+    let text = start(true).push_image(&good, None, None).unwrap_err().to_string();
     assert_eq!(text, "item 0 has no path, but the set has paths");
     let text = start(false).finish().unwrap_err().to_string();
     assert!(text.ends_with("a.h5: there is nothing to write into it"), "{text}");
     let bad = ImageShape { height: 3, width: 3, channels: 2 };
-    assert!(ImageWriter::create(&path, WriterOptions::new(bad, "x", "")).is_err());
-    let mut sequences = SequenceWriter::create(&path, SequenceOptions::new(3, "s", "")).unwrap();
-    assert!(sequences.push(&[1.0, 2.0], None, None).is_err());
-    assert!(sequences.push(&[], None, None).is_err());
+    assert!(Writer::create(&path, WriterOptions::new(bad, "x", "")).is_err());
+    let none = ItemShape::Sequence { dim: 0 };
+    assert!(Writer::create(&path, WriterOptions::new(none, "s", "")).is_err());
+    let mut sequences = Writer::create(&path, WriterOptions::new(ItemShape::Sequence { dim: 3 }, "s", "")).unwrap();
+    assert!(sequences.push_sequence(&[1.0, 2.0], None, None).is_err());
+    assert!(sequences.push_sequence(&[], None, None).is_err());
+    let text = sequences.push_image(&good, None, None).unwrap_err().to_string();
+    assert_eq!(text, "images cannot be written to a set of sequences");
     drop(sequences);
     // Nothing of all this has left a file.
-    assert_eq!(listing(folder.path()), [""; 0]);
+    assert_eq!(place.names(), [""; 0]);
 }
 
 #[test]
 fn an_old_file_stays_until_the_new_one_is_complete() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = Set::new(GRAY, 3).write(&folder.path().join("a.h5"));
-    let mut writer = ImageWriter::create(&path, WriterOptions::new(GRAY, "x", "")).unwrap();
-    writer.push(&image(GRAY, 0), None, None).unwrap();
+    let place = Place::new();
+    let path = Set::new(GRAY, 3).write(&place.path("a.h5"));
+    let mut writer = Writer::create(&path, WriterOptions::new(GRAY, "x", "")).unwrap();
+    writer.push_image(&image(GRAY, 0), None, None).unwrap();
     assert_eq!(Dataset::open(&path).unwrap().len(), 3);
     drop(writer);
     assert_eq!(Dataset::open(&path).unwrap().len(), 3);
-    assert_eq!(listing(folder.path()), ["a.h5"]);
+    assert_eq!(place.names(), ["a.h5"]);
 }
 
 #[test]
 fn files_of_other_writers_are_read() {
     use hdf5::types::{FixedAscii, FixedUnicode, VarLenAscii};
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("other.h5");
+    let place = Place::new();
+    let path = place.path("other.h5");
     let file = hdf5::File::create(&path).unwrap();
     // What h5py makes of plain Python: contiguous data, small integers, fixed-length or ASCII strings.
     file.new_attr::<u8>().create("dtkc_schema").unwrap().write_scalar(&1).unwrap();

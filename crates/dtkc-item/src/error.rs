@@ -45,6 +45,9 @@ mod tests {
     #[test]
     fn the_sentence_is_what_people_see() {
         let error = ItemError::too_many_bytes(11, 10);
-        assert_eq!((&*error.code, error.to_string().as_str()), ("too_large", "the file has 11 bytes, more than the limit of 10"));
+        assert_eq!(
+            (&*error.code, error.to_string().as_str()),
+            ("too_large", "the file has 11 bytes, more than the limit of 10")
+        );
     }
 }

@@ -115,6 +115,20 @@ impl ItemShape {
             Self::Sequence { .. } => None,
         }
     }
+
+    /// Values per time step of the sequences; `None` for images.
+    pub const fn dim(&self) -> Option<usize> {
+        match self {
+            Self::Image(_) => None,
+            Self::Sequence { dim } => Some(*dim),
+        }
+    }
+}
+
+impl From<ImageShape> for ItemShape {
+    fn from(shape: ImageShape) -> Self {
+        Self::Image(shape)
+    }
 }
 
 impl fmt::Display for ItemShape {
@@ -128,6 +142,7 @@ impl fmt::Display for ItemShape {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -135,11 +150,25 @@ mod tests {
     fn shapes_count_and_print() {
         let shape = ImageShape { height: 4, width: 5, channels: 3 };
         assert_eq!((shape.len(), shape.to_string().as_str(), shape.color()), (60, "4x5x3", Some(Color::Rgb)));
-        assert_eq!(ItemShape::Image(shape).to_string(), "images of 4x5x3");
+        assert_eq!(ItemShape::from(shape).to_string(), "images of 4x5x3");
         assert!(shape.check().is_ok() && !shape.is_empty());
         assert!(ImageShape { channels: 2, ..shape }.check().is_err_and(|e| e.contains("2 channels")));
         assert!(ImageShape { height: 0, ..shape }.check().is_err_and(|e| e.contains("0x5x3")));
         assert!(ImageShape { width: 70_000, ..shape }.check().is_err());
+    }
+
+    #[test]
+    fn files_know_shapes_by_stable_names() {
+        let shape = ItemShape::Image(ImageShape { height: 4, width: 5, channels: 3 });
+        for (shape, text) in [
+            (shape, r#"{"kind":"image","height":4,"width":5,"channels":3}"#),
+            (ItemShape::Sequence { dim: 3 }, r#"{"kind":"sequence","dim":3}"#),
+        ] {
+            assert_eq!(serde_json::to_string(&shape).unwrap(), text);
+            assert_eq!(serde_json::from_str::<ItemShape>(text).unwrap(), shape);
+            let kind = serde_json::to_value(shape.kind()).unwrap();
+            assert_eq!(kind, shape.kind().name());
+        }
     }
 
     #[test]
@@ -148,6 +177,7 @@ mod tests {
             assert_eq!(ItemKind::from_name(kind.name()), Some(kind));
         }
         assert_eq!(ItemKind::from_name("sounds"), None);
-        assert_eq!(ItemShape::Sequence { dim: 3 }.kind(), ItemKind::Sequences);
+        let sequence = ItemShape::Sequence { dim: 3 };
+        assert_eq!((sequence.kind(), sequence.dim(), sequence.image()), (ItemKind::Sequences, Some(3), None));
     }
 }

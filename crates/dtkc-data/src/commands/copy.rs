@@ -1,11 +1,15 @@
 //! Copying items from datasets to a new one: what `subset` and `merge` share.
 
-use dtkc_dataset::{Compression, DataError, Dataset, ImageWriter, SequenceOptions, SequenceWriter, WriterOptions};
 use std::path::{Path, PathBuf};
 
-use dtkc_cli::{Progress, Usage, human};
+use dtkc_cli::{Terminal, Usage};
+use dtkc_dataset::{DataError, Dataset, Writer, WriterOptions};
+use dtkc_human as human;
+use dtkc_item::ItemKind;
+use dtkc_observe::Observer;
 
-use super::scan::check_interrupt;
+use super::StorageArgs;
+use super::scan::stop_if_asked;
 
 /// Bytes of images that are read at once.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -17,13 +21,12 @@ const PATH_BLOCK: usize = 4096;
 pub struct OutputArgs {
     /// The dataset file to write
     #[arg(long, value_name = "FILE")]
-    pub out: PathBuf,
+    out: PathBuf,
     /// Name of the new set [default: the file's name]
     #[arg(long)]
     name: Option<String>,
-    /// Compress with gzip: 1 (fast) to 9 (small) [default: not at all; 4 if no level is given]
-    #[arg(long, value_name = "LEVEL", num_args = 0..=1, default_missing_value = "4", value_parser = clap::value_parser!(u8).range(1..=9))]
-    compress: Option<u8>,
+    #[command(flatten)]
+    storage: StorageArgs,
 }
 
 /// What the new set is like.
@@ -32,9 +35,11 @@ pub struct NewSet {
     pub source: String,
     pub label_names: Option<Vec<String>>,
     pub paths: bool,
+    /// Items in all.
+    pub count: usize,
 }
 
-/// One item's labels and paths may be given from outside; the values come from the dataset.
+/// Some items of a dataset.
 #[derive(Debug)]
 pub struct Part<'a> {
     pub dataset: &'a Dataset,
@@ -44,73 +49,71 @@ pub struct Part<'a> {
     pub labels: Option<Vec<i64>>,
 }
 
-/// A writer of either kind.
-pub enum Output {
-    Images(ImageWriter),
-    Sequences(SequenceWriter),
+/// A new set on its way.
+pub struct Output<'a> {
+    out: &'a Path,
+    writer: Writer,
+    kind: ItemKind,
+    paths: bool,
+    terminal: Terminal,
 }
 
-impl Output {
-    /// Starts a file like `model`, which is one of the sources.
-    pub fn create(args: &OutputArgs, model: &Dataset, set: NewSet) -> anyhow::Result<Self> {
+impl<'a> Output<'a> {
+    /// Starts a file like `model`, which is one of the sources. `work` is the command's name.
+    pub fn create(work: &str, args: &'a OutputArgs, model: &Dataset, set: NewSet) -> anyhow::Result<Self> {
         let name = args.name.clone().unwrap_or_else(|| stem(&args.out));
-        let compression = args.compress.map_or(Compression::None, Compression::Gzip);
-        let NewSet { source, label_names, paths } = set;
-        Ok(match (model.image_shape(), model.sequence_dim()) {
-            (Some(shape), _) => {
-                let options = WriterOptions { shape, name, source, compression, paths, label_names };
-                Self::Images(ImageWriter::create(&args.out, options)?)
-            }
-            (None, dim) => {
-                let dim = dim.unwrap_or_default();
-                let options = SequenceOptions { dim, name, source, compression, paths, label_names };
-                Self::Sequences(SequenceWriter::create(&args.out, options)?)
-            }
-        })
+        let NewSet { source, label_names, paths, count } = set;
+        let compression = args.storage.compression();
+        let options =
+            WriterOptions { compression, paths, label_names, ..WriterOptions::new(model.shape(), name, source) };
+        let writer = Writer::create(&args.out, options)?;
+        let terminal = Terminal::new(false);
+        terminal.begin(work, model.kind().name(), Some(count as u64));
+        Ok(Self { out: &args.out, writer, kind: model.kind(), paths, terminal })
     }
 
     /// Copies the items of a part.
-    pub fn copy(&mut self, part: &Part<'_>, paths: bool, progress: &Progress) -> anyhow::Result<()> {
-        let row_bytes = part.dataset.image_shape().map_or(1, |shape| shape.bytes());
+    pub fn copy(&mut self, part: &Part<'_>) -> anyhow::Result<()> {
+        let row_bytes = part.dataset.image_shape().map_or(1, |shape| shape.len());
         let step = (BLOCK_BYTES / row_bytes).clamp(1, PATH_BLOCK);
         let mut path_source = PathSource::new(part.dataset);
         for (number, block) in part.indices.chunks(step).enumerate() {
-            check_interrupt()?;
-            let pixels = match self {
-                Self::Images(_) => part.dataset.read(block)?,
-                Self::Sequences(_) => Vec::new(),
+            stop_if_asked(&self.terminal)?;
+            let pixels = match self.kind {
+                ItemKind::Images => part.dataset.read(block)?,
+                ItemKind::Sequences => Vec::new(),
             };
             for (i, &index) in block.iter().enumerate() {
                 let label = part.labels.as_ref().map(|labels| labels[number * step + i]);
-                let path = if paths { Some(path_source.get(index)?) } else { None };
-                match self {
-                    Self::Images(writer) => {
-                        writer.push(&pixels[i * row_bytes..(i + 1) * row_bytes], label, path)?;
+                let path = if self.paths { Some(path_source.get(index)?) } else { None };
+                match self.kind {
+                    ItemKind::Images => {
+                        self.writer.push_image(&pixels[i * row_bytes..(i + 1) * row_bytes], label, path)?;
                     }
-                    Self::Sequences(writer) => writer.push(&part.dataset.read_sequence(index)?, label, path)?,
+                    ItemKind::Sequences => {
+                        self.writer.push_sequence(&part.dataset.read_sequence(index)?, label, path)?;
+                    }
                 }
             }
-            progress.inc(block.len() as u64);
+            self.terminal.advance(block.len() as u64);
         }
         Ok(())
     }
 
     /// Completes the file and says so.
-    pub fn finish(self, args: &OutputArgs, progress: &Progress) -> anyhow::Result<()> {
-        check_interrupt()?;
-        let (count, kind) = match self {
-            Self::Images(writer) => (writer.finish()?, "images"),
-            Self::Sequences(writer) => (writer.finish()?, "sequences"),
-        };
-        progress.finish();
-        let bytes = std::fs::metadata(&args.out).map_or(0, |m| m.len());
-        println!("wrote {}: {} {kind}, {}", args.out.display(), human::count(count as u64), human::bytes(bytes));
+    pub fn finish(self) -> anyhow::Result<()> {
+        let Self { out, writer, kind, terminal, .. } = self;
+        stop_if_asked(&terminal)?;
+        let count = writer.finish()?;
+        terminal.end();
+        let bytes = std::fs::metadata(out).map_or(0, |m| m.len());
+        println!("wrote {}: {} {kind}, {}", out.display(), human::count(count as u64), human::bytes(bytes));
         Ok(())
     }
 }
 
 /// A file's name without folder and extension.
-pub fn stem(path: &Path) -> String {
+fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use dtkc_cli::interrupt;
+use dtkc_cli::{Terminal, interrupt};
 use dtkc_data::fetch::{FetchOptions, fetch};
 use dtkc_data::import::ImportOptions;
 
@@ -49,6 +49,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     args.common.apply(&mut options);
     options.wanted = args.look.wanted();
     let places = FetchOptions { from: args.from, base_url: args.base_url, cache: args.cache };
-    let summary = fetch(&args.name, &places, &options).map_err(report::failed)?;
+    let terminal = Terminal::new(args.common.quiet);
+    let summary = fetch(&args.name, &places, &options, &terminal).map_err(report::failed)?;
     report::done(&summary, args.common.json, args.common.quiet)
 }

@@ -1,15 +1,14 @@
 //! `dtkc-data import`: whatever images a person has, as one dataset.
 
-use dtkc_item::{Color, Resize};
-use dtkc_dataset::Compression;
 use std::path::PathBuf;
 
-use dtkc_cli::{Usage, interrupt};
+use dtkc_cli::{Terminal, Usage, interrupt};
 use dtkc_data::import::arrays::layout::FlatShape;
 use dtkc_data::import::arrays::pair::Keys;
 use dtkc_data::import::{Format, ImportOptions, LabelsFrom, ReadOptions, Size, Wanted, import};
+use dtkc_item::{Color, Resize};
 
-use super::report;
+use super::{StorageArgs, report};
 
 /// Flags of `import`.
 #[derive(Debug, clap::Args)]
@@ -81,10 +80,8 @@ pub struct CommonArgs {
     /// Fail at the first image that cannot be imported instead of skipping it
     #[arg(long)]
     strict: bool,
-    /// Compress with gzip: 1 (fast) to 9 (small) [default: not at all; 4 if no level is given]
-    #[arg(long, alias = "gzip", value_name = "LEVEL", num_args = 0..=1, default_missing_value = "4",
-          value_parser = clap::value_parser!(u8).range(1..=9))]
-    compress: Option<u8>,
+    #[command(flatten)]
+    storage: StorageArgs,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
@@ -99,8 +96,7 @@ impl CommonArgs {
         options.limit = self.limit;
         options.classes.clone_from(&self.classes);
         options.strict = self.strict;
-        options.compression = self.compress.map_or(Compression::None, Compression::Gzip);
-        options.quiet = self.quiet;
+        options.compression = self.storage.compression();
     }
 }
 
@@ -135,6 +131,6 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         keys: Keys { images: args.images_key, labels: args.labels_key },
         shape: args.shape,
     };
-    let summary = import(&args.sources, &options).map_err(report::failed)?;
+    let summary = import(&args.sources, &options, &Terminal::new(args.common.quiet)).map_err(report::failed)?;
     report::done(&summary, args.common.json, args.common.quiet)
 }

@@ -1,13 +1,15 @@
 //! `dtkc-data info`: what a dataset holds and how it is stored.
 
-use dtkc_dataset::{Dataset, Storage};
-use dtkc_item::{ImageShape, ItemKind};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use dtkc_cli::{Progress, human};
+use dtkc_cli::Terminal;
+use dtkc_dataset::{Dataset, Storage};
+use dtkc_human as human;
+use dtkc_item::{ImageShape, ItemKind};
+use dtkc_observe::Observer;
 use serde::Serialize;
 
 use super::scan::{self, ValueRange};
@@ -46,7 +48,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 #[derive(Debug, Serialize)]
 struct Report {
     path: PathBuf,
-    kind: Kind,
+    kind: ItemKind,
     name: String,
     source: String,
     count: usize,
@@ -83,12 +85,13 @@ impl Report {
     fn of(dataset: &Dataset, quick: bool) -> anyhow::Result<Self> {
         let (mut values, mut fingerprint) = (None, None);
         if !quick {
-            let progress = Progress::new("reading", dataset.kind().name(), Some(dataset.len() as u64));
-            values = Some(scan::value_range(dataset, &progress)?);
-            progress.finish();
+            let terminal = Terminal::new(false);
+            terminal.begin("reading", dataset.kind().name(), Some(dataset.len() as u64));
+            values = Some(scan::value_range(dataset, &terminal)?);
+            terminal.end();
             fingerprint = Some(dataset.fingerprint()?);
         }
-        let sequence = dataset.sequence_lengths().zip(dataset.sequence_dim()).map(|(lengths, dim)| SequenceShape {
+        let sequence = dataset.sequence_lengths().zip(dataset.shape().dim()).map(|(lengths, dim)| SequenceShape {
             dim,
             shortest: lengths.iter().copied().min().unwrap_or(0),
             longest: lengths.iter().copied().max().unwrap_or(0),
@@ -167,7 +170,7 @@ impl Report {
             Some(chunk) => {
                 let share = storage.value_bytes as f64 / storage.shape[0].max(1) as f64;
                 let bytes = human::bytes((share * chunk[0] as f64) as u64);
-                let unit = if self.kind == Kind::Images { "images" } else { "steps" };
+                let unit = if self.kind == ItemKind::Images { "images" } else { "steps" };
                 format!("chunks of {} {unit} ({bytes})", human::count(chunk[0] as u64))
             }
             None => "in one piece".into(),

@@ -1,10 +1,10 @@
 //! `dtkc-data merge`: several datasets, one after the other.
 
-use dtkc_dataset::Dataset;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use dtkc_cli::{Progress, interrupt};
+use dtkc_cli::interrupt;
+use dtkc_dataset::Dataset;
 
 use super::copy::{NewSet, Output, OutputArgs, Part};
 
@@ -44,24 +44,20 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         None => (vec![None; datasets.len()], None),
     };
     let paths = datasets.iter().any(Dataset::has_paths);
-    let total: usize = datasets.iter().map(Dataset::len).sum();
+    let count = datasets.iter().map(Dataset::len).sum();
     let names: Vec<&str> = datasets.iter().map(Dataset::name).collect();
     let source = format!("merge of {}", names.join(", "));
-    let progress = Progress::new("merge", first.kind().name(), Some(total as u64));
-    let mut output = Output::create(&args.output, first, NewSet { source, label_names, paths })?;
+    let set = NewSet { source, label_names, paths, count };
+    let mut output = Output::create("merge", &args.output, first, set)?;
     for (dataset, labels) in datasets.iter().zip(&mut labels) {
         let indices = (0..dataset.len()).collect();
-        output.copy(&Part { dataset, indices, labels: labels.take() }, paths, &progress)?;
+        output.copy(&Part { dataset, indices, labels: labels.take() })?;
     }
-    output.finish(&args.output, &progress)
+    output.finish()
 }
 
 fn check_same_shape(first: &Dataset, other: &Dataset) -> anyhow::Result<()> {
-    let shape = |d: &Dataset| match (d.image_shape(), d.sequence_dim()) {
-        (Some(shape), _) => format!("images of {shape}"),
-        (None, dim) => format!("sequences of {} values", dim.unwrap_or_default()),
-    };
-    let (a, b) = (shape(first), shape(other));
+    let (a, b) = (first.shape(), other.shape());
     if a != b {
         let (first, other) = (first.path().display(), other.path().display());
         bail!(

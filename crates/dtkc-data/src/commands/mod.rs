@@ -12,6 +12,7 @@ mod subset;
 mod synth;
 
 use clap::{Parser, Subcommand};
+use dtkc_dataset::Compression;
 
 /// Turn images into one HDF5 dataset, look at it, cut it and join it.
 #[derive(Debug, Parser)]
@@ -58,5 +59,20 @@ impl Program {
             Command::Subset(args) => subset::run(args),
             Command::Merge(args) => merge::run(args),
         }
+    }
+}
+
+/// How the values of a new file are stored.
+#[derive(Debug, clap::Args)]
+struct StorageArgs {
+    /// Compress with gzip: 1 (fast) to 9 (small) [default: not at all; 4 if no level is given]
+    #[arg(long, alias = "gzip", value_name = "LEVEL", num_args = 0..=1, default_missing_value = "4",
+          value_parser = clap::value_parser!(u8).range(1..=9))]
+    compress: Option<u8>,
+}
+
+impl StorageArgs {
+    fn compression(&self) -> Compression {
+        self.compress.map_or(Compression::None, Compression::Gzip)
     }
 }

@@ -4,16 +4,17 @@ mod canvas;
 mod font;
 mod sheet;
 
-use dtkc_dataset::{Dataset, sample};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use dtkc_cli::{Usage, human};
+use dtkc_cli::Usage;
+use dtkc_dataset::{Dataset, sample};
+use dtkc_human as human;
 use image::ImageEncoder;
 use image::codecs::png::PngEncoder;
+use sheet::{Row, Sheet};
 
 use super::copy::find_classes;
-use sheet::{Row, Sheet};
 
 /// Flags of `preview`.
 #[derive(Debug, clap::Args)]

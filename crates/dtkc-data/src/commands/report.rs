@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
+use dtkc_cli::Usage;
 use dtkc_cli::exit::Interrupted;
-use dtkc_cli::{Usage, human};
 use dtkc_data::import::{ImportError, Summary};
+use dtkc_human as human;
 
 /// Classes that are listed by name before the rest is only counted.
 const LISTED: usize = 12;

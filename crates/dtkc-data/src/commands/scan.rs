@@ -1,7 +1,8 @@
 //! One pass over all values.
 
+use dtkc_cli::exit::Interrupted;
 use dtkc_dataset::Dataset;
-use dtkc_cli::{Progress, exit::Interrupted, interrupt};
+use dtkc_observe::Observer;
 use serde::Serialize;
 
 /// Bytes that are read at once.
@@ -17,21 +18,21 @@ pub struct ValueRange {
 }
 
 /// Reads everything once.
-pub fn value_range(dataset: &Dataset, progress: &Progress) -> anyhow::Result<ValueRange> {
+pub fn value_range(dataset: &Dataset, observer: &dyn Observer) -> anyhow::Result<ValueRange> {
     match dataset.image_shape() {
-        Some(shape) => images(dataset, shape.bytes(), progress),
-        None => sequences(dataset, progress),
+        Some(shape) => images(dataset, shape.len(), observer),
+        None => sequences(dataset, observer),
     }
 }
 
 /// A histogram holds all that is asked for, exactly.
-fn images(dataset: &Dataset, row_bytes: usize, progress: &Progress) -> anyhow::Result<ValueRange> {
+fn images(dataset: &Dataset, row_bytes: usize, observer: &dyn Observer) -> anyhow::Result<ValueRange> {
     let mut histogram = [0u64; 256];
     let step = (BLOCK_BYTES / row_bytes).max(1);
     for start in (0..dataset.len()).step_by(step) {
-        check_interrupt()?;
+        stop_if_asked(observer)?;
         let range = start..dataset.len().min(start + step);
-        progress.inc(range.len() as u64);
+        observer.advance(range.len() as u64);
         for value in dataset.read_range(range)? {
             histogram[usize::from(value)] += 1;
         }
@@ -50,11 +51,11 @@ fn images(dataset: &Dataset, row_bytes: usize, progress: &Progress) -> anyhow::R
     })
 }
 
-fn sequences(dataset: &Dataset, progress: &Progress) -> anyhow::Result<ValueRange> {
+fn sequences(dataset: &Dataset, observer: &dyn Observer) -> anyhow::Result<ValueRange> {
     let (mut min, mut max, mut sum, mut squares, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0, 0.0);
     for index in 0..dataset.len() {
-        check_interrupt()?;
-        progress.inc(1);
+        stop_if_asked(observer)?;
+        observer.advance(1);
         for value in dataset.read_sequence(index)? {
             let value = f64::from(value);
             (min, max) = (min.min(value), max.max(value));
@@ -66,8 +67,8 @@ fn sequences(dataset: &Dataset, progress: &Progress) -> anyhow::Result<ValueRang
 }
 
 /// Ends the work where the user has asked for it.
-pub fn check_interrupt() -> anyhow::Result<()> {
-    match interrupt::requested() {
+pub fn stop_if_asked(observer: &dyn Observer) -> anyhow::Result<()> {
+    match observer.stop() {
         true => Err(Interrupted("nothing was written".into()).into()),
         false => Ok(()),
     }

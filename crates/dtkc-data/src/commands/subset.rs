@@ -1,11 +1,11 @@
 //! `dtkc-data subset`: a part of a dataset.
 
-use dtkc_dataset::{Dataset, sample};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use dtkc_cli::{Progress, Usage, interrupt};
+use dtkc_cli::{Usage, interrupt};
+use dtkc_dataset::{Dataset, sample};
 
 use super::copy::{NewSet, Output, OutputArgs, Part, find_classes};
 
@@ -70,10 +70,10 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let (labels, label_names) = renumber(&dataset, &indices)?;
     let paths = dataset.has_paths();
     let source = format!("{} of {} items of {}", indices.len(), dataset.len(), described(&dataset));
-    let progress = Progress::new("subset", dataset.kind().name(), Some(indices.len() as u64));
-    let mut output = Output::create(&args.output, &dataset, NewSet { source, label_names, paths })?;
-    output.copy(&Part { dataset: &dataset, indices, labels }, paths, &progress)?;
-    output.finish(&args.output, &progress)
+    let set = NewSet { source, label_names, paths, count: indices.len() };
+    let mut output = Output::create("subset", &args.output, &dataset, set)?;
+    output.copy(&Part { dataset: &dataset, indices, labels })?;
+    output.finish()
 }
 
 fn described(dataset: &Dataset) -> String {

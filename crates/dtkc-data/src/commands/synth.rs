@@ -1,13 +1,12 @@
 //! `dtkc-data synth`: a labelled dataset without a download.
 
-use dtkc_dataset::Compression;
 use std::path::PathBuf;
 
-use dtkc_cli::interrupt;
+use dtkc_cli::{Terminal, interrupt};
 use dtkc_data::import::Size;
 use dtkc_data::synth::{SynthKind, SynthOptions, generate};
 
-use super::report;
+use super::{StorageArgs, report};
 
 /// Flags of `synth`.
 #[derive(Debug, clap::Args)]
@@ -31,10 +30,8 @@ pub struct Args {
     /// Name of the dataset
     #[arg(long, default_value = "glyphs")]
     name: String,
-    /// Compress with gzip: 1 (fast) to 9 (small) [default: not at all; 4 if no level is given]
-    #[arg(long, alias = "gzip", value_name = "LEVEL", num_args = 0..=1, default_missing_value = "4",
-          value_parser = clap::value_parser!(u8).range(1..=9))]
-    compress: Option<u8>,
+    #[command(flatten)]
+    storage: StorageArgs,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -60,9 +57,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         seed: args.seed,
         size: args.size,
         name: args.name,
-        compression: args.compress.map_or(Compression::None, Compression::Gzip),
-        quiet: args.quiet,
+        compression: args.storage.compression(),
     };
-    let summary = generate(&options).map_err(report::failed)?;
+    let summary = generate(&options, &Terminal::new(args.quiet)).map_err(report::failed)?;
     report::done(&summary, args.json, args.quiet)
 }

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dtkc_cli::{Progress, human, interrupt};
+use dtkc_human as human;
+use dtkc_observe::Observer;
 use ureq::Agent;
 use ureq::http::{Response, StatusCode};
 
@@ -36,12 +37,11 @@ impl From<std::io::Error> for Failure {
 }
 
 /// How downloads are done.
-#[derive(Debug)]
-pub struct Downloader {
+pub struct Downloader<'a> {
     agent: Agent,
     /// The pause before the second attempt; it doubles with each further one.
     pause: Duration,
-    quiet: bool,
+    observer: &'a dyn Observer,
 }
 
 /// What one attempt came to.
@@ -51,9 +51,9 @@ enum Attempt {
     Cut(u64, String),
 }
 
-impl Downloader {
+impl<'a> Downloader<'a> {
     /// A downloader with time limits on everything that can hang.
-    pub fn new(quiet: bool) -> Self {
+    pub fn new(observer: &'a dyn Observer) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(15)))
@@ -63,7 +63,7 @@ impl Downloader {
             .accept_encoding("identity")
             .user_agent(concat!("dtkc-data/", env!("CARGO_PKG_VERSION")))
             .build();
-        Self { agent: config.new_agent(), pause: Duration::from_millis(500), quiet }
+        Self { agent: config.new_agent(), pause: Duration::from_millis(500), observer }
     }
 
     /// Downloads a file to `target` from the first of `urls` that gives it. A partial file stays for the
@@ -117,7 +117,7 @@ impl Downloader {
                         return Err(Failure::Network(format!("{}: {reason}", host(url))));
                     }
                     std::thread::sleep(self.pause * (1 << (fruitless - 1)));
-                    stop_if_asked(part)?;
+                    self.stop_if_asked(part)?;
                 }
             }
         }
@@ -170,20 +170,20 @@ impl Downloader {
             .map_err(|e| std::io::Error::new(e.kind(), format!("cannot write {}: {e}", part.display())))?;
         let there = if append { length(part) } else { 0 };
         let total = response.body().content_length().map(|n| (n + there) >> 10);
-        let progress = Progress::new_unless(self.quiet, remote.name, "KiB", total);
-        progress.skip(there >> 10);
+        self.observer.begin(remote.name, "KiB", total);
+        self.observer.skip(there >> 10);
         let mut body = response.into_body().into_with_config().limit(MAX_BYTES).reader();
         let mut buffer = vec![0; 64 << 10];
         let (mut new, mut shown) = (0u64, 0u64);
         let result = loop {
-            stop_if_asked(part)?;
+            self.stop_if_asked(part)?;
             match body.read(&mut buffer) {
                 Ok(0) => break Attempt::Complete,
                 Ok(n) => {
                     file.write_all(&buffer[..n])
                         .map_err(|e| std::io::Error::new(e.kind(), format!("cannot write {}: {e}", part.display())))?;
                     new += n as u64;
-                    progress.inc((new >> 10) - shown);
+                    self.observer.advance((new >> 10) - shown);
                     shown = new >> 10;
                 }
                 Err(error) => {
@@ -194,11 +194,19 @@ impl Downloader {
                 }
             }
         };
-        progress.finish();
+        self.observer.end();
         if matches!(result, Attempt::Complete) {
             file.sync_all()?;
         }
         Ok(result)
+    }
+
+    fn stop_if_asked(&self, part: &Path) -> Result<(), Failure> {
+        if !self.observer.stop() {
+            return Ok(());
+        }
+        let text = format!("the download goes on from {} when the command is run again", part.display());
+        Err(Failure::Other(ImportError::Interrupted(text)))
     }
 }
 
@@ -234,14 +242,6 @@ fn is_unknown_host(error: &ureq::Error) -> bool {
 fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
-}
-
-fn stop_if_asked(part: &Path) -> Result<(), Failure> {
-    if !interrupt::requested() {
-        return Ok(());
-    }
-    let text = format!("the download goes on from {} when the command is run again", part.display());
-    Err(Failure::Other(ImportError::Interrupted(text)))
 }
 
 #[cfg(test)]

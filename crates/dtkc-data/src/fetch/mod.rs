@@ -8,6 +8,8 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+use dtkc_observe::Observer;
+
 use self::download::{Downloader, Failure};
 use self::local::Found;
 use self::table::{KnownSet, Remote};
@@ -30,14 +32,19 @@ pub fn known_sets() -> Vec<(&'static str, &'static str)> {
 }
 
 /// Downloads a known set where it is not there yet, and imports it.
-pub fn fetch(name: &str, fetch: &FetchOptions, import_options: &ImportOptions) -> Result<Summary, ImportError> {
+pub fn fetch(
+    name: &str,
+    fetch: &FetchOptions,
+    import_options: &ImportOptions,
+    observer: &dyn Observer,
+) -> Result<Summary, ImportError> {
     let Some(set) = table::find(name) else {
         let names: Vec<&str> = table::SETS.iter().map(|s| s.name).collect();
         return Err(ImportError::Usage(format!("there is no known set '{name}'; there are {}", names.join(", "))));
     };
     let found = match &fetch.from {
         Some(folder) => in_folder(set, folder)?,
-        None => in_cache(set, fetch, import_options.quiet)?,
+        None => in_cache(set, fetch, observer)?,
     };
     let mut options = import_options.clone();
     options.name.get_or_insert_with(|| set.name.to_owned());
@@ -46,7 +53,7 @@ pub fn fetch(name: &str, fetch: &FetchOptions, import_options: &ImportOptions) -
     if !names.is_empty() {
         options.titles = Some(Titles { first, names: names.iter().map(|&n| n.to_owned()).collect() });
     }
-    let mut summary = import(&found.files, &options)?;
+    let mut summary = import(&found.files, &options, observer)?;
     summary.notes.extend(remarks(set, &found, &summary, &options));
     Ok(summary)
 }
@@ -72,13 +79,13 @@ fn in_folder(set: &KnownSet, folder: &Path) -> Result<Found, ImportError> {
 }
 
 /// Looks in the cache, and downloads what is missing there.
-fn in_cache(set: &KnownSet, fetch: &FetchOptions, quiet: bool) -> Result<Found, ImportError> {
+fn in_cache(set: &KnownSet, fetch: &FetchOptions, observer: &dyn Observer) -> Result<Found, ImportError> {
     let folder = fetch.cache.clone().map_or_else(default_cache, Ok)?.join(set.name);
     if let Some(found) = local::look(set, &folder)? {
         return Ok(found);
     }
     fs_err::create_dir_all(&folder)?;
-    let downloader = Downloader::new(quiet);
+    let downloader = Downloader::new(observer);
     for remote in set.files {
         let target = folder.join(remote.name);
         if !target.exists() {
@@ -133,6 +140,8 @@ fn default_cache() -> Result<PathBuf, ImportError> {
 
 #[cfg(test)]
 mod tests {
+    use dtkc_observe::Silent;
+
     use super::*;
 
     #[test]
@@ -144,7 +153,7 @@ mod tests {
 
     #[test]
     fn unknown_sets_are_refused_with_the_list() {
-        let error = fetch("imagenet", &FetchOptions::default(), &ImportOptions::new("x.h5")).unwrap_err();
+        let error = fetch("imagenet", &FetchOptions::default(), &ImportOptions::new("x.h5"), &Silent).unwrap_err();
         assert!(matches!(&error, ImportError::Usage(text) if text.contains("fashion-mnist")), "{error}");
     }
 

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ImportError;
-use super::record::{Classes, Content, Description, Kind, Record, Sink, Source};
+use super::record::{Classes, Content, ContentForm, Description, Importer, Record, Sink};
 use super::ts::Lines;
 
 /// Coefficients per line.
@@ -22,13 +22,13 @@ pub fn matches(head: &[u8]) -> bool {
 }
 
 /// One such file.
-pub struct ArabicSource {
+pub struct ArabicImporter {
     path: PathBuf,
     blocks: u64,
     description: Description,
 }
 
-impl ArabicSource {
+impl ArabicImporter {
     /// Counts the blocks, which says how many belong to each digit.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let mut blocks = 0;
@@ -44,7 +44,7 @@ impl ArabicSource {
         }
         let description = Description {
             format: "UCI Arabic Digits",
-            kind: Kind::Sequences { dim: DIM },
+            form: ContentForm::Sequences { dim: DIM },
             count: Some(blocks),
             classes: Classes::Numbers((0..DIGITS as i64).collect()),
             paths: false,
@@ -55,7 +55,7 @@ impl ArabicSource {
     }
 }
 
-impl Source for ArabicSource {
+impl Importer for ArabicImporter {
     fn describe(&self) -> &Description {
         &self.description
     }
@@ -134,11 +134,11 @@ mod tests {
         (0..10 * per_digit).map(block).collect()
     }
 
-    fn open(text: &str) -> (tempfile::TempDir, Result<ArabicSource, ImportError>) {
+    fn open(text: &str) -> (tempfile::TempDir, Result<ArabicImporter, ImportError>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("Train_Arabic_Digit.txt");
         std::fs::write(&path, text).unwrap();
-        let source = ArabicSource::open(&path);
+        let source = ArabicImporter::open(&path);
         (folder, source)
     }
 

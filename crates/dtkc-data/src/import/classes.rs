@@ -154,13 +154,13 @@ fn unknown(word: &str, mut there: Vec<String>) -> ImportError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::Kind;
+    use super::super::record::ContentForm;
     use super::*;
 
     fn source(classes: Classes) -> Description {
         Description {
             format: "test",
-            kind: Kind::Encoded,
+            form: ContentForm::Encoded,
             count: None,
             classes,
             paths: false,

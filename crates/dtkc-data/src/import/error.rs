@@ -1,12 +1,11 @@
 //! Why an import or a download failed, in one sentence each.
 
-use dtkc_dataset::DataError;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use dtkc_dataset::DataError;
 use thiserror::Error;
-
 
 /// Why an import or a download failed. Nothing is left of the output.
 #[derive(Debug, Error)]

@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use hdf5::types::{TypeDescriptor, VarLenAscii, VarLenUnicode};
+use dtkc_dataset::{h5, schema};
+use hdf5::types::TypeDescriptor;
 use hdf5::{Group, Hyperslab, LinkType, SliceOrIndex};
 use ndarray::IxDyn;
 
@@ -13,7 +14,6 @@ use super::arrays::numeric::{Block, whole};
 use super::arrays::pair::{self, Keys, Named};
 use super::arrays::{ArrayReader, Part, labels_from};
 use super::{mat, stream};
-use crate::{h5, schema};
 
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 /// Deeper than any real file; also ends a loop of groups.
@@ -22,6 +22,8 @@ const MAX_DEPTH: usize = 8;
 const MAX_ARRAYS: usize = 10_000;
 /// More labels than this are not labels.
 const MAX_LABELS: usize = 1 << 28;
+/// More names than this are not those of classes.
+const MAX_NAMES: usize = 1 << 20;
 
 /// Whether the first bytes are those of an HDF5 file, possibly behind a user block of 512 bytes.
 pub fn matches(head: &[u8]) -> bool {
@@ -62,7 +64,7 @@ pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Foreign
             .map_err(|e| ImportError::source(&name, e))?;
         parts.push(Part { name, layout, reader: Box::new(ForeignReader::new(path, dataset.clone())), labels });
     }
-    Ok(Foreign { parts, label_names: label_names(&file) })
+    Ok(Foreign { parts, label_names: label_names(path, &file) })
 }
 
 fn open_file(path: &Path) -> Result<hdf5::File, ImportError> {
@@ -83,7 +85,7 @@ fn collect(group: &Group, prefix: &str, depth: usize, out: &mut Vec<(String, hdf
         }
         let full = format!("{prefix}{name}");
         if let Ok(dataset) = group.dataset(&name) {
-            if h5::type_of(&dataset).as_ref().and_then(form).is_some() {
+            if h5::type_of(&dataset).as_ref().and_then(stored).is_some() {
                 out.push((full, dataset));
             }
         } else if let Ok(inner) = group.group(&name)
@@ -95,21 +97,21 @@ fn collect(group: &Group, prefix: &str, depth: usize, out: &mut Vec<(String, hdf
     Ok(())
 }
 
-/// How values are read.
+/// How values are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum Stored {
     Bytes,
     Bools,
     Integers,
     Floats,
 }
 
-fn form(descriptor: &TypeDescriptor) -> Option<Form> {
+fn stored(descriptor: &TypeDescriptor) -> Option<Stored> {
     match descriptor {
-        TypeDescriptor::Unsigned(size) if *size == hdf5::types::IntSize::U1 => Some(Form::Bytes),
-        TypeDescriptor::Unsigned(_) | TypeDescriptor::Integer(_) => Some(Form::Integers),
-        TypeDescriptor::Float(_) => Some(Form::Floats),
-        TypeDescriptor::Boolean => Some(Form::Bools),
+        TypeDescriptor::Unsigned(size) if *size == hdf5::types::IntSize::U1 => Some(Stored::Bytes),
+        TypeDescriptor::Unsigned(_) | TypeDescriptor::Integer(_) => Some(Stored::Integers),
+        TypeDescriptor::Float(_) => Some(Stored::Floats),
+        TypeDescriptor::Boolean => Some(Stored::Bools),
         _ => None,
     }
 }
@@ -120,27 +122,22 @@ fn read_labels(path: &Path, name: &str, dataset: &hdf5::Dataset) -> Result<Vec<i
         return Err(bad("there are too many labels".to_owned()));
     }
     let failed = |e: hdf5::Error| ImportError::from(h5::read_failed(path, &e));
-    let values = match h5::type_of(dataset).as_ref().and_then(form) {
-        Some(Form::Floats) => {
+    let values = match h5::type_of(dataset).as_ref().and_then(stored) {
+        Some(Stored::Floats) => {
             let floats = dataset.read_raw::<f64>().map_err(failed)?;
             let whole: Option<Vec<i64>> = floats.into_iter().map(whole).collect();
             whole.ok_or_else(|| bad("labels must be whole numbers".to_owned()))?
         }
-        Some(Form::Bools) => dataset.read_raw::<bool>().map_err(failed)?.into_iter().map(i64::from).collect(),
+        Some(Stored::Bools) => dataset.read_raw::<bool>().map_err(failed)?.into_iter().map(i64::from).collect(),
         _ => dataset.read_raw::<i64>().map_err(failed)?,
     };
     labels_from(&dataset.shape(), values).map_err(bad)
 }
 
 /// Class names as our own files and some others have them.
-fn label_names(file: &hdf5::File) -> Option<Vec<String>> {
-    let names = ["label_names", "class_names"].into_iter().find(|name| file.link_exists(name))?;
-    let dataset = file.dataset(names).ok().filter(|d| d.ndim() == 1 && d.size() <= 1 << 20)?;
-    match h5::type_of(&dataset)? {
-        TypeDescriptor::VarLenUnicode => dataset.read_raw::<VarLenUnicode>().ok().map(|v| h5::strings(&v)),
-        TypeDescriptor::VarLenAscii => dataset.read_raw::<VarLenAscii>().ok().map(|v| h5::ascii_strings(&v)),
-        _ => None,
-    }
+fn label_names(path: &Path, file: &hdf5::File) -> Option<Vec<String>> {
+    let names = [schema::LABEL_NAMES, "class_names"].into_iter().find(|name| file.link_exists(name))?;
+    h5::strings(path, &file.dataset(names).ok()?, MAX_NAMES).ok().flatten()
 }
 
 /// Reads along the slowest axis, whole rows at a time.
@@ -182,10 +179,10 @@ impl ArrayReader for ForeignReader {
         let first = SliceOrIndex::from(self.at..self.at + rows);
         let selection: Hyperslab = std::iter::once(first).chain(rest).collect::<Vec<_>>().into();
         self.at += rows;
-        let form = h5::type_of(&self.dataset).as_ref().and_then(form);
-        Ok(match form {
-            Some(Form::Bytes) => Block::Bytes(self.values(selection)?),
-            Some(Form::Bools) => {
+        let stored = h5::type_of(&self.dataset).as_ref().and_then(stored);
+        Ok(match stored {
+            Some(Stored::Bytes) => Block::Bytes(self.values(selection)?),
+            Some(Stored::Bools) => {
                 let bools: Vec<bool> = self.values(selection)?;
                 Block::Floats(bools.into_iter().map(|b| f32::from(u8::from(b))).collect())
             }
@@ -236,7 +233,8 @@ mod tests {
         let planes = Array4::from_shape_fn((2, 3, 2, 2), |(n, c, y, x)| (n * 12 + c * 4 + y * 2 + x) as u16);
         file.new_dataset_builder().with_data(&planes).create("images").unwrap();
         file.new_dataset_builder().with_data(&Array1::from(vec![1.0f64, 2.0])).create("labels").unwrap();
-        let names: Vec<VarLenUnicode> = ["zero", "one", "two"].iter().map(|n| n.parse().unwrap()).collect();
+        let names: Vec<hdf5::types::VarLenUnicode> =
+            ["zero", "one", "two"].iter().map(|n| n.parse().unwrap()).collect();
         file.new_dataset_builder().with_data(&Array1::from(names)).create("label_names").unwrap();
         drop(file);
         let mut foreign = open(&path, &Keys::default(), None).unwrap();

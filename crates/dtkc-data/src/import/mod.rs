@@ -1,6 +1,6 @@
 //! Importers: from folders, archives, IDX, MAT, NumPy, foreign HDF5 and sequence files to one dataset.
 //!
-//! Every format has its own module with a function that knows its first bytes and a [`Source`] that
+//! Every format has its own module with a function that knows its first bytes and an [`Importer`] that
 //! streams [`Record`]s. [`import`] finds out what the sources are, chooses size and colour, plans what
 //! becomes of labels, and sends the records through a pipeline that decodes them in parallel and in order.
 //! Arrays (IDX, MAT, NumPy, HDF5, LIBSVM) share the code in [`arrays`].
@@ -34,7 +34,7 @@ pub use detect::Format;
 pub use error::ImportError;
 pub use images::names::LabelsFrom;
 pub use open::ReadOptions;
-pub use record::{Record, Source};
+pub use record::{Importer, Record};
 pub use run::{ImportOptions, import};
 pub use shape::{Size, Wanted};
 pub use skipped::Skipped;

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::arrays::layout::FlatShape;
 use super::arrays::pair::Keys;
-use super::arrays::{ArraySource, Part};
+use super::arrays::{ArrayImporter, Part};
 use super::detect::{Format, Input};
 use super::images::folder::FolderSource;
 use super::images::names::LabelsFrom;
 use super::images::tar::TarSource;
 use super::images::zip::ZipSource;
-use super::record::{Classes, Source};
+use super::record::{Classes, Importer};
 use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, ts};
 
 /// What the user said about how to read.
@@ -26,8 +26,8 @@ pub struct ReadOptions {
 
 /// Opens the sources. Arrays of one size become one source, so that they are scaled alike; image files
 /// that were named one by one become one too.
-pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Source>>, ImportError> {
-    let mut sources: Vec<Box<dyn Source>> = Vec::new();
+pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Importer>>, ImportError> {
+    let mut sources: Vec<Box<dyn Importer>> = Vec::new();
     let mut arrays = Arrays::default();
     let mut files = Vec::new();
     for input in inputs {
@@ -55,7 +55,7 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Sou
 }
 
 fn close(
-    sources: &mut Vec<Box<dyn Source>>,
+    sources: &mut Vec<Box<dyn Importer>>,
     arrays: &mut Arrays,
     files: &mut Vec<PathBuf>,
     options: &ReadOptions,
@@ -64,7 +64,7 @@ fn close(
     arrays.close(sources)
 }
 
-fn close_files(sources: &mut Vec<Box<dyn Source>>, files: &mut Vec<PathBuf>, options: &ReadOptions) {
+fn close_files(sources: &mut Vec<Box<dyn Importer>>, files: &mut Vec<PathBuf>, options: &ReadOptions) {
     if !files.is_empty() {
         sources.push(Box::new(FolderSource::of_files(std::mem::take(files), options.labels)));
     }
@@ -84,7 +84,7 @@ impl Arrays {
         format: &'static str,
         parts: Vec<Part>,
         names: Option<Vec<String>>,
-        sources: &mut Vec<Box<dyn Source>>,
+        sources: &mut Vec<Box<dyn Importer>>,
     ) -> Result<(), ImportError> {
         for part in parts {
             let size = |p: &Part| (p.layout.height, p.layout.width, p.layout.channels);
@@ -98,10 +98,10 @@ impl Arrays {
         Ok(())
     }
 
-    fn close(&mut self, sources: &mut Vec<Box<dyn Source>>) -> Result<(), ImportError> {
+    fn close(&mut self, sources: &mut Vec<Box<dyn Importer>>) -> Result<(), ImportError> {
         let Self { format, parts, names } = std::mem::take(self);
         if !parts.is_empty() {
-            sources.push(Box::new(ArraySource::new(format, parts, names)?));
+            sources.push(Box::new(ArrayImporter::new(format, parts, names)?));
         }
         Ok(())
     }
@@ -125,10 +125,10 @@ fn open_arrays(path: &Path, format: Format, options: &ReadOptions) -> Result<Opt
     }))
 }
 
-fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<dyn Source>, ImportError> {
-    let source: Box<dyn Source> = match format {
-        Format::Ts => Box::new(ts::TsSource::open(path)?),
-        Format::Arabic => Box::new(arabic::ArabicSource::open(path)?),
+fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<dyn Importer>, ImportError> {
+    let source: Box<dyn Importer> = match format {
+        Format::Ts => Box::new(ts::TsImporter::open(path)?),
+        Format::Arabic => Box::new(arabic::ArabicImporter::open(path)?),
         Format::Tar => Box::new(TarSource::open(path, options.labels)?),
         Format::Zip => {
             let zip = ZipSource::open(path, options.labels)?;
@@ -147,7 +147,7 @@ fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<
 }
 
 /// A source whose labels were asked for must have some.
-fn labelled(path: &Path, source: Box<dyn Source>, options: &ReadOptions) -> Result<Box<dyn Source>, ImportError> {
+fn labelled(path: &Path, source: Box<dyn Importer>, options: &ReadOptions) -> Result<Box<dyn Importer>, ImportError> {
     let none = source.describe().classes == Classes::None;
     match options.labels {
         LabelsFrom::Coil if none => Err(ImportError::file(path, "no image is named objN__ANGLE, as COIL's are")),

@@ -4,16 +4,16 @@
 //! the calling thread takes the results in the order of the source. Each batch carries its own answer
 //! channel, and the channel of answers is bounded, so the reader waits when the writer is slow.
 
-use dtkc_item::{Color, ImageSpec, Resize};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use dtkc_image::{Limits, Preparer};
+use dtkc_item::{ImageSpec, ItemError};
 
 use super::ImportError;
-use super::record::{Content, Kind, Record, Source};
+use super::record::{Content, ContentForm, Importer, Record};
 
 /// Records of a batch at most.
 const BATCH_RECORDS: usize = 32;
@@ -25,8 +25,8 @@ const BATCH_PIXELS: usize = 4 << 20;
 /// A record that is ready to be written, or the reason why it is not.
 #[derive(Debug, PartialEq)]
 pub struct Item {
-    /// Pixels or values; or a stable code and a reason.
-    pub content: Result<Ready, (&'static str, String)>,
+    /// Pixels or values, or why there are none.
+    pub content: Result<Ready, ItemError>,
     /// The label as the source gives it.
     pub label: Option<i64>,
     /// The path below the source.
@@ -45,8 +45,8 @@ pub enum Ready {
 /// How records become items.
 #[derive(Debug, Clone, Copy)]
 pub struct Pipeline {
-    /// The shape of the dataset.
-    pub shape: ImageSpec,
+    /// The images of the dataset, and how others become one of them.
+    pub spec: ImageSpec,
     /// What one image may cost.
     pub limits: Limits,
     /// Threads that decode.
@@ -56,37 +56,32 @@ pub struct Pipeline {
 /// Takes items in order. `Break` means that no more are wanted.
 pub type Take<'a> = dyn FnMut(Item) -> Result<ControlFlow<()>, ImportError> + 'a;
 /// Says whether a record is worth the work.
-pub type Wanted<'a> = dyn Fn(&Record) -> bool + Sync + 'a;
+pub type Filter<'a> = dyn Fn(&Record) -> bool + Sync + 'a;
 
 impl Pipeline {
     /// Sends every wanted record of a source through.
-    pub fn run(&self, source: &mut dyn Source, wanted: &Wanted<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
-        let from = source.describe().kind;
+    pub fn run(&self, source: &mut dyn Importer, wanted: &Filter<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
+        let from = source.describe().form;
         if self.is_ready(from) {
-            return source.stream(&mut |record| match wanted(&record) {
-                true => take(as_it_is(record)),
-                false => Ok(ControlFlow::Continue(())),
-            });
+            return as_they_are(source, wanted, take);
         }
         self.run_in_parallel(source, from, wanted, take)
     }
 
     /// Whether the records of such a source need no work.
-    fn is_ready(&self, from: Kind) -> bool {
+    fn is_ready(&self, from: ContentForm) -> bool {
         match from {
-            Kind::Sequences { .. } => true,
-            Kind::Pixels { height, width, color } => {
-                (height, width, color) == (self.shape.height, self.shape.width, self.shape.color)
-            }
-            Kind::Encoded => false,
+            ContentForm::Sequences { .. } => true,
+            ContentForm::Pixels(shape) => shape == self.spec.shape(),
+            ContentForm::Encoded => false,
         }
     }
 
     fn run_in_parallel(
         &self,
-        source: &mut dyn Source,
-        from: Kind,
-        wanted: &Wanted<'_>,
+        source: &mut dyn Importer,
+        from: ContentForm,
+        wanted: &Filter<'_>,
         take: &mut Take<'_>,
     ) -> Result<(), ImportError> {
         let workers = self.workers.max(1);
@@ -112,12 +107,12 @@ impl Pipeline {
 
     fn read(
         &self,
-        source: &mut dyn Source,
-        wanted: &Wanted<'_>,
+        source: &mut dyn Importer,
+        wanted: &Filter<'_>,
         work: Sender<Job>,
         answers: Sender<Receiver<Vec<Item>>>,
     ) -> Result<(), ImportError> {
-        let most = (BATCH_PIXELS / self.shape.bytes().max(1)).clamp(1, BATCH_RECORDS);
+        let most = (BATCH_PIXELS / self.spec.bytes().max(1)).clamp(1, BATCH_RECORDS);
         let mut batch = Vec::with_capacity(most);
         let mut bytes = 0;
         let send = |records: Vec<Record>| {
@@ -143,8 +138,8 @@ impl Pipeline {
         Ok(())
     }
 
-    fn work(&self, from: Kind, jobs: &Receiver<Job>) {
-        let mut preparer = Preparer::new(self.shape, self.limits);
+    fn work(&self, from: ContentForm, jobs: &Receiver<Job>) {
+        let mut preparer = Preparer::new(self.spec, self.limits);
         for Job { records, answer } in jobs {
             let items = records.into_iter().map(|record| self.prepare(&mut preparer, from, record)).collect();
             // Nobody listens after an error elsewhere.
@@ -152,22 +147,31 @@ impl Pipeline {
         }
     }
 
-    fn prepare(&self, preparer: &mut Preparer, from: Kind, record: Record) -> Item {
-        let coded = |e: dtkc_image::ImageError| (e.code(), e.to_string());
+    fn prepare(&self, preparer: &mut Preparer, from: ContentForm, record: Record) -> Item {
+        let bad = |e: dtkc_image::ImageError| ItemError::new(e.code(), e);
         let content = match record.content {
             Content::File(path) => {
-                read_file(&path, &self.limits).and_then(|bytes| preparer.prepare(&bytes).map_err(coded))
+                read_file(&path, &self.limits).and_then(|bytes| preparer.prepare(&bytes).map_err(bad))
             }
-            Content::Encoded(bytes) => preparer.prepare(&bytes).map_err(coded),
+            Content::Encoded(bytes) => preparer.prepare(&bytes).map_err(bad),
             Content::Pixels(pixels) => {
-                let Kind::Pixels { height, width, color } = from else { return as_it_is(unexpected(record.path)) };
-                let mut out = vec![0; self.shape.bytes()];
-                preparer.resize_pixels(&pixels, height, width, color, &mut out).map(|()| out).map_err(coded)
+                let ContentForm::Pixels(shape) = from else { return as_it_is(unexpected(record.path)) };
+                let Some(color) = shape.color() else { return as_it_is(unexpected(record.path)) };
+                let mut out = vec![0; self.spec.bytes()];
+                preparer.resize_pixels(&pixels, shape.height, shape.width, color, &mut out).map(|()| out).map_err(bad)
             }
             other => return as_it_is(Record { content: other, ..record }),
         };
         Item { content: content.map(Ready::Pixels), label: record.label, path: record.path }
     }
+}
+
+/// Sends every wanted record of a source on that needs no work.
+pub fn as_they_are(source: &mut dyn Importer, wanted: &Filter<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
+    source.stream(&mut |record| match wanted(&record) {
+        true => take(as_it_is(record)),
+        false => Ok(ControlFlow::Continue(())),
+    })
 }
 
 struct Job {
@@ -196,32 +200,32 @@ fn weight(content: &Content) -> usize {
 }
 
 fn unexpected(path: Option<String>) -> Record {
-    Record { content: Content::Unreadable("wrong_length", "pixels of unknown size".to_owned()), label: None, path }
+    Record { content: Content::Unreadable(ItemError::new("wrong_length", "pixels of unknown size")), label: None, path }
 }
 
 fn as_it_is(record: Record) -> Item {
     let content = match record.content {
         Content::Pixels(pixels) => Ok(Ready::Pixels(pixels)),
         Content::Sequence(values) => Ok(Ready::Sequence(values)),
-        Content::Unreadable(code, reason) => Err((code, reason)),
+        Content::Unreadable(error) => Err(error),
         Content::File(_) | Content::Encoded(_) => {
-            Err(("unsupported", "an encoded image among plain pixels".to_owned()))
+            Err(ItemError::new("unsupported", "an encoded image among plain pixels"))
         }
     };
     Item { content, label: record.label, path: record.path }
 }
 
-fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, (&'static str, String)> {
-    let unreadable = |e: std::io::Error| ("unreadable", format!("the file cannot be read: {e}"));
-    let size = std::fs::metadata(path).map_err(unreadable)?.len();
+fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, ItemError> {
+    let size = std::fs::metadata(path).map_err(ItemError::unreadable)?.len();
     if size > limits.max_bytes {
-        return Err(("too_large", format!("the file has {size} bytes, more than the limit of {}", limits.max_bytes)));
+        return Err(ItemError::too_many_bytes(size, limits.max_bytes));
     }
-    std::fs::read(path).map_err(unreadable)
+    std::fs::read(path).map_err(ItemError::unreadable)
 }
 
 #[cfg(test)]
 mod tests {
+    use dtkc_item::{Color, ImageShape, Resize};
 
     use super::super::record::{Classes, Description, Sink};
     use super::*;
@@ -233,7 +237,7 @@ mod tests {
         description: Description,
     }
 
-    impl Source for Numbers {
+    impl Importer for Numbers {
         fn describe(&self) -> &Description {
             &self.description
         }
@@ -255,7 +259,7 @@ mod tests {
     fn numbers(count: usize, fail_at: Option<usize>) -> Numbers {
         let description = Description {
             format: "test",
-            kind: Kind::Pixels { height: 4, width: 4, color: Color::Gray },
+            form: ContentForm::Pixels(ImageShape { height: 4, width: 4, channels: 1 }),
             count: None,
             classes: Classes::None,
             paths: false,
@@ -266,8 +270,8 @@ mod tests {
     }
 
     fn pipeline(side: usize) -> Pipeline {
-        let shape = ImageSpec { height: side, width: side, color: Color::Gray, resize: Resize::Stretch };
-        Pipeline { shape, limits: Limits::default(), workers: 3 }
+        let spec = ImageSpec { height: side, width: side, color: Color::Gray, resize: Resize::Stretch };
+        Pipeline { spec, limits: Limits::default(), workers: 3 }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! What every importer yields: a stream of records, described beforehand.
 
-use dtkc_item::Color;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use dtkc_item::{ImageShape, ItemError};
 
 use super::ImportError;
 
@@ -26,28 +26,21 @@ pub enum Content {
     File(PathBuf),
     /// An encoded image that a worker thread decodes.
     Encoded(Vec<u8>),
-    /// Pixels in the layout of [`Kind::Pixels`], row by row.
+    /// Pixels in the layout of [`ContentForm::Pixels`], row by row.
     Pixels(Vec<u8>),
-    /// Time steps in the layout of [`Kind::Sequences`], one after the other.
+    /// Time steps in the layout of [`ContentForm::Sequences`], one after the other.
     Sequence(Vec<f32>),
-    /// Something that should have been an image; a stable code and the reason.
-    Unreadable(&'static str, String),
+    /// Something that should have been an image, and why it is none.
+    Unreadable(ItemError),
 }
 
-/// What kind of content a source yields.
+/// The form of the content that an importer yields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ContentForm {
     /// [`Content::File`] and [`Content::Encoded`]: the size differs from image to image.
     Encoded,
-    /// [`Content::Pixels`] of one size.
-    Pixels {
-        /// Rows.
-        height: usize,
-        /// Columns.
-        width: usize,
-        /// Gray or RGB.
-        color: Color,
-    },
+    /// [`Content::Pixels`] of one shape, gray or RGB.
+    Pixels(ImageShape),
     /// [`Content::Sequence`] of one dimension.
     Sequences {
         /// Values per time step.
@@ -87,7 +80,7 @@ pub struct Description {
     /// The format's name, for people to read.
     pub format: &'static str,
     /// What the records hold.
-    pub kind: Kind,
+    pub form: ContentForm,
     /// How many records, where that is known.
     pub count: Option<u64>,
     /// The classes.
@@ -115,11 +108,11 @@ pub struct Sample {
 pub type Sink<'a> = dyn FnMut(Record) -> Result<ControlFlow<()>, ImportError> + 'a;
 
 /// An importer: one opened source of one format.
-pub trait Source: Send {
+pub trait Importer: Send {
     /// What is known beforehand.
     fn describe(&self) -> &Description;
 
-    /// Sizes of up to `wanted` images spread over the source; only for [`Kind::Encoded`]. Images whose
+    /// Sizes of up to `wanted` images spread over the source; only for [`ContentForm::Encoded`]. Images whose
     /// header cannot be read are left out.
     fn samples(&mut self, _wanted: usize) -> Result<Vec<Sample>, ImportError> {
         Ok(Vec::new())

@@ -1,26 +1,26 @@
 //! An import from its flags to its summary.
 
-use dtkc_item::ImageSpec;
-use dtkc_dataset::Compression;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use dtkc_cli::{Progress, interrupt};
+use dtkc_dataset::{Compression, Writer, WriterOptions};
 use dtkc_image::Limits;
+use dtkc_item::ItemError;
+use dtkc_observe::Observer;
 
 use super::ImportError;
 use super::classes::{Fate, Relabel, Titles};
 use super::detect::{self, Format, Input};
 use super::images::names::LabelsFrom;
 use super::open::{self, ReadOptions};
-use super::pipeline::{Item, Pipeline};
-use super::record::Source;
+use super::pipeline::{self, Item, Pipeline, Ready};
+use super::record::Importer;
 use super::shape::Wanted;
 use super::skipped::{self, Skipped};
 use super::summary::{Summary, class_counts};
-use super::target::{About, Output, Target};
+use super::target::Target;
 
 /// Everything that can be said about an import.
 #[derive(Debug, Clone)]
@@ -47,8 +47,6 @@ pub struct ImportOptions {
     pub strict: bool,
     /// How values are stored.
     pub compression: Compression,
-    /// No progress.
-    pub quiet: bool,
 }
 
 impl ImportOptions {
@@ -66,13 +64,13 @@ impl ImportOptions {
             titles: None,
             strict: false,
             compression: Compression::None,
-            quiet: true,
         }
     }
 }
 
-/// Imports sources into one dataset file, which appears whole or not at all.
-pub fn import(paths: &[PathBuf], options: &ImportOptions) -> Result<Summary, ImportError> {
+/// Imports sources into one dataset file, which appears whole or not at all. The observer is told of every item, and
+/// asked before each whether to stop.
+pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observer) -> Result<Summary, ImportError> {
     let started = Instant::now();
     check_output(&options.out)?;
     let inputs = detect::detect(paths, options.format)?;
@@ -88,12 +86,18 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions) -> Result<Summary, Imp
     let relabel = Relabel::plan(&descriptions, &options.classes, options.titles.as_ref())?;
     notes.extend(relabel.notes.iter().cloned());
     let target = Target::choose(&mut sources, options, &mut notes)?;
-    let about = About { name, origin, paths: sources.iter().any(|s| s.describe().paths), names: relabel.names.clone() };
+    let writer = WriterOptions {
+        compression: options.compression,
+        paths: sources.iter().any(|s| s.describe().paths),
+        label_names: relabel.names.clone(),
+        ..WriterOptions::new(target.shape(), &name, origin)
+    };
     let mut run = Run {
-        output: Output::create(options, &target, &about)?,
+        paths: writer.paths,
+        writer: Writer::create(&options.out, writer)?,
         relabel: &relabel,
         options,
-        paths: about.paths,
+        observer,
         several: sources.len() > 1,
         count: 0,
         counts: BTreeMap::new(),
@@ -103,18 +107,18 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions) -> Result<Summary, Imp
     if run.count == 0 {
         return Err(run.nothing(paths));
     }
-    stop_if_asked()?;
-    let Run { output, count, counts, skipped, .. } = run;
-    output.finish()?;
+    run.stop_if_asked()?;
+    let Run { writer, count, counts, skipped, .. } = run;
+    writer.finish()?;
     let skipped_file = skipped::write(&options.out, &skipped)?;
     Ok(Summary {
         out: options.out.clone(),
-        name: about.name,
-        kind: target.kind(),
+        name,
+        kind: target.shape().kind().name(),
         formats,
         count,
-        shape: target.image_shape(),
-        dim: target.dim(),
+        shape: target.shape().image(),
+        dim: target.shape().dim(),
         classes: class_counts(&counts, relabel.names.as_deref()),
         skipped: skipped.len() as u64,
         skipped_file,
@@ -139,9 +143,10 @@ fn check_output(out: &Path) -> Result<(), ImportError> {
 
 /// An import under way.
 struct Run<'a> {
-    output: Output,
+    writer: Writer,
     relabel: &'a Relabel,
     options: &'a ImportOptions,
+    observer: &'a dyn Observer,
     paths: bool,
     several: bool,
     count: u64,
@@ -151,20 +156,12 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Sends every source through; returns the formats.
-    fn all(&mut self, sources: &mut [Box<dyn Source>], target: &Target) -> Result<Vec<&'static str>, ImportError> {
+    fn all(&mut self, sources: &mut [Box<dyn Importer>], target: &Target) -> Result<Vec<&'static str>, ImportError> {
         let counts: Option<Vec<u64>> = sources.iter().map(|s| s.describe().count).collect();
         let total = counts.map(|c| c.iter().sum::<u64>()).map(|n| self.options.limit.map_or(n, |limit| n.min(limit)));
         // With classes left out the number is not known beforehand.
         let total = total.filter(|_| self.options.classes.is_empty());
-        let progress = Progress::new_unless(self.options.quiet, "importing", target.kind(), total);
-        let shape = match target {
-            Target::Images(shape) => *shape,
-            Target::Sequences(_) => {
-                ImageSpec { height: 1, width: 1, color: dtkc_item::Color::Gray, resize: dtkc_item::Resize::Fit }
-            }
-        };
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let pipeline = Pipeline { shape, limits: Limits::default(), workers };
+        self.observer.begin("importing", target.shape().kind().name(), total);
         let mut formats = Vec::new();
         for (index, source) in sources.iter_mut().enumerate() {
             if self.is_full() {
@@ -174,29 +171,22 @@ impl Run<'_> {
             if !formats.contains(&format) {
                 formats.push(format);
             }
-            self.one(source.as_mut(), index, &pipeline, &progress)?;
+            self.one(source.as_mut(), index, target)?;
         }
-        progress.finish();
+        self.observer.end();
         Ok(formats)
     }
 
-    fn one(
-        &mut self,
-        source: &mut dyn Source,
-        index: usize,
-        pipeline: &Pipeline,
-        progress: &Progress,
-    ) -> Result<(), ImportError> {
+    fn one(&mut self, source: &mut dyn Importer, index: usize, target: &Target) -> Result<(), ImportError> {
         let format = source.describe().format;
         // Below several folders the same name can occur twice.
         let prefix = source.describe().origin.clone().filter(|_| self.several);
         let relabel = self.relabel;
         let wanted = |record: &super::Record| relabel.fate(index, record.label) != Fate::Leave;
         let mut number = 0u64;
-        let mut skipped = self.skipped.len();
-        pipeline.run(source, &wanted, &mut |item| {
-            stop_if_asked()?;
-            progress.inc(1);
+        let take = &mut |item: Item| {
+            self.stop_if_asked()?;
+            self.observer.advance(1);
             let fate = relabel.fate(index, item.label);
             number += 1;
             let item = match &prefix {
@@ -204,38 +194,54 @@ impl Run<'_> {
                 None => item,
             };
             self.take(item, fate, || format!("{format}/{}", number - 1))?;
-            if self.skipped.len() > skipped {
-                skipped = self.skipped.len();
-                progress.note(format!("{skipped} skipped"));
+            if !self.skipped.is_empty() {
+                self.observer.note(format_args!("{} skipped", self.skipped.len()));
             }
             Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })
+        };
+        match *target {
+            Target::Images(spec) => {
+                let workers = std::thread::available_parallelism().map_or(1, usize::from);
+                Pipeline { spec, limits: Limits::default(), workers }.run(source, &wanted, take)
+            }
+            Target::Sequences(_) => pipeline::as_they_are(source, &wanted, take),
+        }
     }
 
     fn take(&mut self, item: Item, fate: Fate, unnamed: impl Fn() -> String) -> Result<(), ImportError> {
         let path = item.path.or_else(|| self.paths.then(&unnamed));
         let ready = match (item.content, fate) {
-            (Ok(_), Fate::NoClass) => Err(("no_class", "the image lies in no class folder".to_owned())),
+            (Ok(_), Fate::NoClass) => Err(ItemError::new("no_class", "the image lies in no class folder")),
             (content, _) => content,
         };
         match ready {
             Ok(ready) => {
                 let label = if let Fate::Take(label) = fate { label } else { None };
-                self.output.push(&ready, label, path.as_deref())?;
+                match ready {
+                    Ready::Pixels(pixels) => self.writer.push_image(&pixels, label, path.as_deref())?,
+                    Ready::Sequence(steps) => self.writer.push_sequence(&steps, label, path.as_deref())?,
+                }
                 self.count += 1;
                 if let Some(label) = label {
                     *self.counts.entry(label).or_default() += 1;
                 }
                 Ok(())
             }
-            Err((code, reason)) => {
+            Err(error) => {
                 let path = path.unwrap_or_else(unnamed);
                 if self.options.strict {
-                    return Err(ImportError::source(path, format!("{reason} (--strict)")));
+                    return Err(ImportError::source(path, format!("{error} (--strict)")));
                 }
-                self.skipped.push(Skipped { path, code, reason });
+                self.skipped.push(Skipped { path, error });
                 Ok(())
             }
+        }
+    }
+
+    fn stop_if_asked(&self) -> Result<(), ImportError> {
+        match self.observer.stop() {
+            true => Err(ImportError::Interrupted("nothing was written".into())),
+            false => Ok(()),
         }
     }
 
@@ -247,26 +253,22 @@ impl Run<'_> {
     fn nothing(&self, paths: &[PathBuf]) -> ImportError {
         let what: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
         let reason = match self.skipped.first() {
-            Some(first) if what == [first.path.clone()] => first.reason.clone(),
+            Some(first) if what == [first.path.clone()] => first.error.to_string(),
             Some(first) if self.skipped.len() == 1 => {
-                format!("the only image cannot be imported: {}: {}", first.path, first.reason)
+                format!("the only image cannot be imported: {}: {}", first.path, first.error)
             }
             Some(first) => {
                 format!(
                     "none of {} images can be imported, the first because: {}: {}",
                     self.skipped.len(),
                     first.path,
-                    first.reason
+                    first.error
                 )
             }
             None => "there is nothing to import".to_owned(),
         };
         ImportError::source(what.join(", "), reason)
     }
-}
-
-fn stop_if_asked() -> Result<(), ImportError> {
-    if interrupt::requested() { Err(ImportError::Interrupted("nothing was written".into())) } else { Ok(()) }
 }
 
 /// A name for the dataset: that of the first source without its extension; IDX files are all named

@@ -6,14 +6,14 @@
 //!   [`DEFAULT_SIDE`]: this is what the networks are made for.
 //! - Colour is kept where any image has it.
 
-use dtkc_item::{Color, ImageSpec, Resize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use dtkc_item::{Color, ImageShape, ImageSpec, Resize};
 
 use super::ImportError;
-use super::record::{Kind, Sample, Source};
+use super::record::{ContentForm, Importer, Sample};
 
 /// Larger images are made smaller unless `--size` says otherwise.
 pub const MAX_SIDE: u32 = 256;
@@ -68,17 +68,17 @@ pub struct Wanted {
 }
 
 /// The shape of the dataset, and a remark where it was not obvious.
-pub fn choose(sources: &mut [Box<dyn Source>], wanted: Wanted) -> Result<(ImageSpec, Option<String>), ImportError> {
+pub fn choose(sources: &mut [Box<dyn Importer>], wanted: Wanted) -> Result<(ImageSpec, Option<String>), ImportError> {
     let mut samples = Vec::new();
     // With both given there is nothing to look for.
     if wanted.size.is_none() || wanted.color.is_none() {
         for source in sources.iter_mut() {
-            match source.describe().kind {
-                Kind::Pixels { height, width, color } => {
-                    samples.push(Sample { height: height as u32, width: width as u32, rgb: color == Color::Rgb });
+            match source.describe().form {
+                ContentForm::Pixels(ImageShape { height, width, channels }) => {
+                    samples.push(Sample { height: height as u32, width: width as u32, rgb: channels == 3 });
                 }
-                Kind::Encoded => samples.extend(source.samples(SAMPLES)?),
-                Kind::Sequences { .. } => {}
+                ContentForm::Encoded => samples.extend(source.samples(SAMPLES)?),
+                ContentForm::Sequences { .. } => {}
             }
         }
     }

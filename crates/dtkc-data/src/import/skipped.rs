@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use dtkc_item::ItemError;
+
 use super::ImportError;
 
 /// What could not be imported, and why.
@@ -10,10 +12,8 @@ use super::ImportError;
 pub struct Skipped {
     /// The image's path below its source.
     pub path: String,
-    /// A stable word for programs.
-    pub code: &'static str,
-    /// The reason for people.
-    pub reason: String,
+    /// Why.
+    pub error: ItemError,
 }
 
 /// Where the list goes: `set.h5.skipped.csv` for `set.h5`.
@@ -35,7 +35,7 @@ pub fn write(out: &Path, skipped: &[Skipped]) -> Result<Option<PathBuf>, ImportE
     let mut text = String::from("path,code,reason\n");
     for item in skipped {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{},{},{}", field(&item.path), item.code, field(&item.reason));
+        let _ = writeln!(text, "{},{},{}", field(&item.path), item.error.code, field(&item.error.message));
     }
     dtkc_files::write(&path, text.as_bytes())?;
     Ok(Some(path))
@@ -54,7 +54,8 @@ mod tests {
     fn the_list_is_csv_and_goes_away_again() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("a.h5");
-        let skipped = [Skipped { path: "x, \"y\".png".into(), code: "empty", reason: "the file is empty".into() }];
+        let error = ItemError::new("empty", "the file is empty");
+        let skipped = [Skipped { path: "x, \"y\".png".into(), error }];
         let path = write(&out, &skipped).unwrap().unwrap();
         assert_eq!(path.file_name().unwrap(), "a.h5.skipped.csv");
         let text = std::fs::read_to_string(&path).unwrap();

@@ -1,11 +1,10 @@
 //! What an import did.
 
-use dtkc_item::ImageShape;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use dtkc_item::ImageShape;
 use serde::Serialize;
-
 
 /// What an import did, for people and for `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

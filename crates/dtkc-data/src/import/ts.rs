@@ -5,7 +5,7 @@ use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use super::ImportError;
-use super::record::{Classes, Content, Description, Kind, Record, Sink, Source};
+use super::record::{Classes, Content, ContentForm, Description, Importer, Record, Sink};
 use super::stream::{self, Stream};
 
 /// A line longer than this is not a sequence that anybody recorded.
@@ -26,7 +26,7 @@ struct Header {
 }
 
 /// One .ts file.
-pub struct TsSource {
+pub struct TsImporter {
     path: PathBuf,
     header: Header,
     dim: usize,
@@ -34,7 +34,7 @@ pub struct TsSource {
     description: Description,
 }
 
-impl TsSource {
+impl TsImporter {
     /// Reads the header, and the first sequence for the number of dimensions.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let mut lines = Lines::open(path)?;
@@ -48,7 +48,7 @@ impl TsSource {
         };
         let mut description = Description {
             format: "UEA .ts",
-            kind: Kind::Sequences { dim: 0 },
+            form: ContentForm::Sequences { dim: 0 },
             count: None,
             classes,
             paths: false,
@@ -62,7 +62,7 @@ impl TsSource {
         if dim == 0 {
             return Err(ImportError::file(path, format!("line {} holds no values", lines.number)));
         }
-        description.kind = Kind::Sequences { dim };
+        description.form = ContentForm::Sequences { dim };
         Ok(Self { path: path.to_owned(), header, dim, labels, description })
     }
 
@@ -106,7 +106,7 @@ fn number(text: &str) -> Result<f32, String> {
     }
 }
 
-impl Source for TsSource {
+impl Importer for TsImporter {
     fn describe(&self) -> &Description {
         &self.description
     }
@@ -199,11 +199,11 @@ mod tests {
     const TEXT: &str = "# a comment\n@problemName Test\n@timeStamps false\n@univariate false\n\
         @classLabel true up down\n@data\n1,2,3:4,5,6:down\r\n7:8:up\n";
 
-    fn source(text: &str) -> (tempfile::TempDir, Result<TsSource, ImportError>) {
+    fn source(text: &str) -> (tempfile::TempDir, Result<TsImporter, ImportError>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.ts");
         std::fs::write(&path, text).unwrap();
-        let source = TsSource::open(&path);
+        let source = TsImporter::open(&path);
         (folder, source)
     }
 
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(records(TEXT).unwrap(), expected);
         let (_folder, source) = source(TEXT);
         let source = source.unwrap();
-        assert_eq!(source.describe().kind, Kind::Sequences { dim: 2 });
+        assert_eq!(source.describe().form, ContentForm::Sequences { dim: 2 });
         assert_eq!(source.describe().classes, Classes::Names(vec!["up".into(), "down".into()]));
     }
 

@@ -9,14 +9,14 @@ mod hand;
 mod random;
 mod raster;
 
-use dtkc_dataset::{Compression, ImageWriter, WriterOptions};
-use dtkc_item::ImageShape;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Instant;
 
-use dtkc_cli::{Progress, interrupt};
+use dtkc_dataset::{Compression, Writer, WriterOptions};
+use dtkc_item::ImageShape;
+use dtkc_observe::Observer;
 use rayon::prelude::*;
 
 use self::random::Random;
@@ -64,8 +64,6 @@ pub struct SynthOptions {
     pub name: String,
     /// How pixels are stored.
     pub compression: Compression,
-    /// No progress.
-    pub quiet: bool,
 }
 
 /// The class names of the glyphs, by label.
@@ -99,7 +97,7 @@ fn label_of(seed: u64, index: u64) -> usize {
 }
 
 /// Writes a generated set, which appears whole or not at all.
-pub fn generate(options: &SynthOptions) -> Result<Summary, ImportError> {
+pub fn generate(options: &SynthOptions, observer: &dyn Observer) -> Result<Summary, ImportError> {
     let started = Instant::now();
     let Size { height, width } = options.size;
     if height.min(width) < SMALLEST {
@@ -110,24 +108,24 @@ pub fn generate(options: &SynthOptions) -> Result<Summary, ImportError> {
     let mut writer = WriterOptions::new(shape, &options.name, source);
     writer.compression = options.compression;
     writer.label_names = Some(glyph_names());
-    let mut writer = ImageWriter::create(&options.out, writer)?;
-    let progress = Progress::new_unless(options.quiet, "drawing", "images", Some(options.count));
+    let mut writer = Writer::create(&options.out, writer)?;
+    observer.begin("drawing", "images", Some(options.count));
     let mut counts = BTreeMap::new();
     let mut done = 0;
     while done < options.count {
-        if interrupt::requested() {
+        if observer.stop() {
             return Err(ImportError::Interrupted("nothing was written".into()));
         }
         let end = (done + BLOCK).min(options.count);
         let images: Vec<_> = (done..end).into_par_iter().map(|i| glyph(options.seed, i, options.size)).collect();
         for (pixels, label) in images {
-            writer.push(&pixels, Some(label), None)?;
+            writer.push_image(&pixels, Some(label), None)?;
             *counts.entry(label).or_insert(0) += 1;
         }
-        progress.inc(end - done);
+        observer.advance(end - done);
         done = end;
     }
-    progress.finish();
+    observer.end();
     writer.finish()?;
     let names = glyph_names();
     let class = |(&label, &count): (&i64, &u64)| ClassCount { label, name: names.get(label as usize).cloned(), count };

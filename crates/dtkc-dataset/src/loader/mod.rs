@@ -4,10 +4,10 @@ mod options;
 mod order;
 mod stream;
 
-use dtkc_item::ImageShape;
 use std::path::Path;
 use std::sync::Arc;
 
+use dtkc_item::{Batch, ImageShape, ItemShape, Items};
 pub use options::{LoadMode, LoadOptions};
 use order::Plan;
 pub(crate) use order::places;
@@ -15,16 +15,7 @@ use stream::{Position, Stream, StreamSpec, Window};
 
 use crate::{DataError, Dataset};
 
-/// Some images and where they are in the set.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Batch {
-    /// The images' places in the set.
-    pub indices: Vec<usize>,
-    /// Their pixels, in the order of `indices`: n * height * width * channels bytes.
-    pub images: Vec<u8>,
-}
-
-/// A source of shuffled minibatches over one dataset.
+/// Shuffled minibatches over one dataset.
 ///
 /// A set that fits the memory budget is held in memory and every epoch is a shuffle of all images. A larger
 /// one is streamed: chunks are shuffled and dealt into windows, images are shuffled inside each window, and
@@ -37,11 +28,12 @@ pub struct Batches {
     dataset: Arc<Dataset>,
     shape: ImageShape,
     plan: Plan,
-    source: Source,
+    held: Held,
 }
 
+/// Where the images are.
 #[derive(Debug)]
-enum Source {
+enum Held {
     Memory(Window),
     Stream {
         /// The window in use.
@@ -63,15 +55,15 @@ impl Batches {
         let chunk_rows = dataset.chunk_rows()?;
         let shape = dataset.require_images()?;
         let len = dataset.len();
-        let (plan, source) = if options.fits_memory((len * shape.len()) as u64) {
+        let (plan, held) = if options.fits_memory((len * shape.len()) as u64) {
             let window = Window { rows: (0..len).collect(), places: Vec::new(), pixels: dataset.read_all()? };
-            (Plan::whole(len), Source::Memory(window))
+            (Plan::whole(len), Held::Memory(window))
         } else {
             let window_chunks = options.window_chunks((chunk_rows * shape.len()) as u64);
-            let source = Source::Stream { window: Window::default(), reader: None };
-            (Plan { len, chunk_rows, window_chunks }, source)
+            let held = Held::Stream { window: Window::default(), reader: None };
+            (Plan { len, chunk_rows, window_chunks }, held)
         };
-        Ok(Self { options, dataset: Arc::new(dataset), shape, plan, source })
+        Ok(Self { options, dataset: Arc::new(dataset), shape, plan, held })
     }
 
     /// The dataset underneath.
@@ -87,6 +79,11 @@ impl Batches {
     /// Never true: an empty set is not opened.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What every item looks like: what [`Batch::empty`] wants for [`Epoch::next_into`].
+    pub fn shape(&self) -> ItemShape {
+        self.shape.into()
     }
 
     /// The size of every image.
@@ -106,7 +103,7 @@ impl Batches {
 
     /// True where the whole set is held in memory.
     pub fn in_memory(&self) -> bool {
-        matches!(self.source, Source::Memory(_))
+        matches!(self.held, Held::Memory(_))
     }
 
     /// The batches of one epoch.
@@ -125,12 +122,12 @@ impl Batches {
     /// Makes ready to hand out images of `epoch` after `skip` images; returns the place in the window.
     fn begin(&mut self, epoch: u64, mut skip: usize) -> Result<usize, DataError> {
         let seed = self.options.seed;
-        match &mut self.source {
-            Source::Memory(window) => {
+        match &mut self.held {
+            Held::Memory(window) => {
                 window.places = places(self.plan.len, seed, epoch, 0);
                 Ok(skip)
             }
-            Source::Stream { window, reader } => {
+            Held::Stream { window, reader } => {
                 let mut start = Position { epoch, window: 0 };
                 for chunks in self.plan.windows(seed, epoch) {
                     let rows = self.plan.window_rows(&chunks);
@@ -155,7 +152,7 @@ impl Batches {
 
     /// Takes the next window from the reader.
     fn next_window(&mut self) -> Result<(), DataError> {
-        let Source::Stream { window, reader } = &mut self.source else { return Ok(()) };
+        let Held::Stream { window, reader } = &mut self.held else { return Ok(()) };
         let Some((stream, next)) = reader else { return Ok(()) };
         match stream.next(std::mem::take(window)) {
             Ok(read) => {
@@ -175,8 +172,8 @@ impl Batches {
     }
 
     fn window(&self) -> &Window {
-        match &self.source {
-            Source::Memory(window) | Source::Stream { window, .. } => window,
+        match &self.held {
+            Held::Memory(window) | Held::Stream { window, .. } => window,
         }
     }
 }
@@ -197,14 +194,14 @@ pub struct Epoch<'a> {
 impl Epoch<'_> {
     /// Like `next`, but into a batch whose memory is used again. False at the end of the epoch.
     pub fn next_into(&mut self, batch: &mut Batch) -> Result<bool, DataError> {
-        batch.indices.clear();
-        batch.images.clear();
+        batch.clear();
         if self.left == 0 {
             return Ok(false);
         }
         let result = self.fill(batch);
         if result.is_err() {
             // An iterator that fails is at its end.
+            batch.clear();
             self.left = 0;
         }
         result.map(|()| true)
@@ -214,11 +211,18 @@ impl Epoch<'_> {
         if let Some(skip) = self.skip.take() {
             self.at = self.batches.begin(self.epoch, skip)?;
         }
-        let bytes = self.batches.shape.len();
+        let shape = self.batches.shape;
+        let bytes = shape.len();
         let mut wanted = self.batches.options.batch.min(self.left);
         self.left -= wanted;
-        batch.indices.reserve(wanted);
-        batch.images.reserve(wanted * bytes);
+        let Batch { indices, items } = batch;
+        // Its memory is used again, whatever shape the images had that it was used for before.
+        let mut to = match std::mem::replace(items, Items::empty(shape.into())) {
+            Items::Images { pixels, .. } => pixels,
+            Items::Sequences { .. } => Vec::new(),
+        };
+        indices.reserve(wanted);
+        to.reserve(wanted * bytes);
         while wanted > 0 {
             if self.at == self.batches.window().places.len() {
                 self.batches.next_window()?;
@@ -227,12 +231,13 @@ impl Epoch<'_> {
             let Window { rows, places, pixels } = self.batches.window();
             let end = places.len().min(self.at + wanted);
             for &place in &places[self.at..end] {
-                batch.indices.push(rows[place]);
-                batch.images.extend_from_slice(&pixels[place * bytes..(place + 1) * bytes]);
+                indices.push(rows[place]);
+                to.extend_from_slice(&pixels[place * bytes..(place + 1) * bytes]);
             }
             wanted -= end - self.at;
             self.at = end;
         }
+        *items = Items::Images { shape, pixels: to };
         Ok(())
     }
 }
@@ -241,7 +246,7 @@ impl Iterator for Epoch<'_> {
     type Item = Result<Batch, DataError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut batch = Batch::default();
+        let mut batch = Batch::empty(self.batches.shape());
         match self.next_into(&mut batch) {
             Ok(true) => Some(Ok(batch)),
             Ok(false) => None,

@@ -5,16 +5,16 @@ mod fingerprint;
 mod open;
 mod rows;
 mod storage;
-mod text;
+pub(crate) mod text;
 
-use dtkc_item::ImageShape;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-pub use storage::Storage;
+use dtkc_item::{ImageShape, ItemKind, ItemShape};
 
+use self::rows::Rows;
+pub use self::storage::Storage;
 use crate::{DataError, h5};
-use rows::Rows;
 
 /// An open dataset file, checked against schema 1.
 #[derive(Debug)]
@@ -47,12 +47,17 @@ impl Dataset {
         &self.path
     }
 
+    /// What every item looks like.
+    pub fn shape(&self) -> ItemShape {
+        match self.values {
+            Values::Images { shape, .. } => ItemShape::Image(shape),
+            Values::Sequences { dim, .. } => ItemShape::Sequence { dim },
+        }
+    }
+
     /// Images or sequences.
     pub fn kind(&self) -> ItemKind {
-        match self.values {
-            Values::Images { .. } => ItemKind::Images,
-            Values::Sequences { .. } => ItemKind::Sequences,
-        }
+        self.shape().kind()
     }
 
     /// The set's name.
@@ -80,18 +85,7 @@ impl Dataset {
 
     /// The size of every image; `None` for sequences.
     pub fn image_shape(&self) -> Option<ImageShape> {
-        match self.values {
-            Values::Images { shape, .. } => Some(shape),
-            Values::Sequences { .. } => None,
-        }
-    }
-
-    /// Values per time step; `None` for images.
-    pub fn sequence_dim(&self) -> Option<usize> {
-        match self.values {
-            Values::Images { .. } => None,
-            Values::Sequences { dim, .. } => Some(dim),
-        }
+        self.shape().image()
     }
 
     /// Time steps of every sequence; `None` for images.
@@ -174,7 +168,7 @@ impl Dataset {
         rows.read(range, out)
     }
 
-    /// The values of one sequence: time steps of [`Dataset::sequence_dim`] values, one after the other.
+    /// The values of one sequence: time steps of [`ItemShape::dim`] values, one after the other.
     pub fn read_sequence(&self, index: usize) -> Result<Vec<f32>, DataError> {
         let Values::Sequences { offsets, values, .. } = &self.values else {
             return Err(self.wrong_kind(ItemKind::Sequences));

@@ -1,9 +1,8 @@
 //! Opening: everything is checked here, so that nothing surprises later.
 
-use dtkc_item::ItemKind;
-use dtkc_item::ImageShape;
 use std::path::Path;
 
+use dtkc_item::{ImageShape, ItemKind};
 use hdf5::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5::{File, LinkType, MinorErrorCode};
 
@@ -188,11 +187,8 @@ impl<'a> Candidate<'a> {
 
     fn label_names(&self) -> Result<Option<Vec<String>>, DataError> {
         let Some(dataset) = self.optional(schema::LABEL_NAMES)? else { return Ok(None) };
-        let shape = dataset.shape();
-        if shape.len() != 1 || shape[0] > MAX_LABEL_NAMES || !text::is_text(&dataset) {
-            return Err(self.layout("/label_names is not a list of strings"));
-        }
-        text::read(self.path, &dataset, 0..shape[0]).map(Some)
+        let names = h5::strings(self.path, &dataset, MAX_LABEL_NAMES)?;
+        names.map(Some).ok_or_else(|| self.layout("/label_names is not a list of strings"))
     }
 
     fn paths(&self, len: usize) -> Result<Option<hdf5::Dataset>, DataError> {

@@ -99,7 +99,7 @@ impl<T: H5Type + Copy> Column<T> {
 impl Column<VarLenUnicode> {
     /// Adds one string.
     pub fn push_text(&mut self, value: &str) -> hdf5::Result<()> {
-        self.push_owned(h5::text(value))
+        self.push_owned(h5::text(value)?)
     }
 }
 

@@ -1,11 +1,130 @@
 //! Writing datasets: streamed, whole or not at all.
 
 mod column;
-mod images;
+mod draft;
 mod options;
-mod sequences;
-mod sink;
 
-pub use images::ImageWriter;
-pub use options::{Compression, SequenceOptions, WriterOptions};
-pub use sequences::SequenceWriter;
+use std::path::Path;
+
+use dtkc_item::{ImageShape, ItemKind, ItemShape};
+
+use self::column::{Column, ColumnSpec};
+use self::draft::Draft;
+pub use self::options::{Compression, WriterOptions};
+use crate::{DataError, schema};
+
+/// Streams items to a dataset file, which appears whole at [`Writer::finish`] or not at all. One chunk of items is
+/// held in memory.
+#[derive(Debug)]
+pub struct Writer {
+    values: Values,
+    draft: Draft,
+}
+
+/// The content proper.
+#[derive(Debug)]
+enum Values {
+    Images { shape: ImageShape, pixels: Column<u8> },
+    Sequences { dim: usize, steps: u64, values: Column<f32>, offsets: Column<u64> },
+}
+
+impl Writer {
+    /// Starts a file that will appear at `path`.
+    pub fn create(path: &Path, options: WriterOptions) -> Result<Self, DataError> {
+        let (shape, compression) = (options.shape, options.compression);
+        options.check()?;
+        let draft = Draft::create(path, options)?;
+        let values = Values::create(&draft, shape, compression).map_err(|e| draft.failed(&e))?;
+        Ok(Self { values, draft })
+    }
+
+    /// Adds one image of exactly the shape's bytes. Either every item has a label or none. A path is needed for every
+    /// item if the options say `paths`, and ignored otherwise.
+    pub fn push_image(&mut self, pixels: &[u8], label: Option<i64>, path: Option<&str>) -> Result<(), DataError> {
+        let number = self.len();
+        let Values::Images { shape, pixels: column } = &mut self.values else {
+            return Err(wrong_kind(ItemKind::Images, ItemKind::Sequences));
+        };
+        if pixels.len() != shape.len() {
+            let (found, expected) = (pixels.len(), shape.len());
+            return Err(DataError::Invalid(format!(
+                "image {number} has {found} bytes instead of {expected} ({shape})"
+            )));
+        }
+        column.extend(pixels).map_err(|e| self.draft.failed(&e))?;
+        self.draft.push(label, path)
+    }
+
+    /// Adds one sequence: time steps of the shape's number of values each, one after the other, at least one. Labels
+    /// and paths as with [`Writer::push_image`].
+    pub fn push_sequence(&mut self, steps: &[f32], label: Option<i64>, path: Option<&str>) -> Result<(), DataError> {
+        let number = self.len();
+        let Values::Sequences { dim, steps: end, values, offsets } = &mut self.values else {
+            return Err(wrong_kind(ItemKind::Sequences, ItemKind::Images));
+        };
+        if steps.is_empty() || !steps.len().is_multiple_of(*dim) {
+            let found = steps.len();
+            let text = format!("sequence {number} has {found} values, which is not a number of steps of {dim}");
+            return Err(DataError::Invalid(text));
+        }
+        *end += (steps.len() / *dim) as u64;
+        values.extend(steps).and_then(|()| offsets.extend(&[*end])).map_err(|e| self.draft.failed(&e))?;
+        self.draft.push(label, path)
+    }
+
+    /// Sets or replaces the class names by label, at any time before [`Writer::finish`].
+    pub fn set_label_names(&mut self, names: Vec<String>) {
+        self.draft.set_label_names(names);
+    }
+
+    /// Items so far.
+    pub fn len(&self) -> usize {
+        self.draft.count()
+    }
+
+    /// True before the first item.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Completes the file and gives it its name. An empty set is refused. Returns the number of items.
+    pub fn finish(self) -> Result<usize, DataError> {
+        let Self { mut values, draft } = self;
+        values.flush().map_err(|e| draft.failed(&e))?;
+        drop(values);
+        draft.finish()
+    }
+}
+
+impl Values {
+    fn create(draft: &Draft, shape: ItemShape, compression: Compression) -> hdf5::Result<Self> {
+        let column = |name, row: Vec<usize>, row_bytes| {
+            let chunk_rows = schema::chunk_rows(row_bytes);
+            ColumnSpec { file: draft.file(), name, row, chunk_rows, compression }
+        };
+        match shape {
+            ItemShape::Image(shape) => {
+                let row = vec![shape.height, shape.width, shape.channels];
+                let pixels = Column::create(column(schema::IMAGES, row, shape.len()))?;
+                Ok(Self::Images { shape, pixels })
+            }
+            ItemShape::Sequence { dim } => {
+                let values = Column::create(column(schema::VALUES, vec![dim], dim * size_of::<f32>()))?;
+                let mut offsets = Column::create(ColumnSpec::list(draft.file(), schema::OFFSETS))?;
+                offsets.extend(&[0])?;
+                Ok(Self::Sequences { dim, steps: 0, values, offsets })
+            }
+        }
+    }
+
+    fn flush(&mut self) -> hdf5::Result<()> {
+        match self {
+            Self::Images { pixels, .. } => pixels.flush(),
+            Self::Sequences { values, offsets, .. } => values.flush().and_then(|()| offsets.flush()),
+        }
+    }
+}
+
+fn wrong_kind(given: ItemKind, wanted: ItemKind) -> DataError {
+    DataError::Invalid(format!("{given} cannot be written to a set of {wanted}"))
+}

@@ -1,6 +1,7 @@
 //! What a writer must know before the first item.
 
-use dtkc_item::ImageShape;
+use dtkc_item::ItemShape;
+
 use crate::DataError;
 
 /// How the values are stored.
@@ -13,40 +14,28 @@ pub enum Compression {
     Gzip(u8),
 }
 
-impl Compression {
-    /// Refuses a level that gzip does not know.
-    pub(crate) fn check(self) -> Result<(), DataError> {
-        match self {
-            Self::Gzip(level) if !(1..=9).contains(&level) => {
-                Err(DataError::Invalid(format!("{level} is not a gzip level; use 1 (fast) to 9 (small)")))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// What an [`ImageWriter`](crate::ImageWriter) must know before the first image.
+/// What a [`Writer`](crate::Writer) must know before the first item.
 #[derive(Debug, Clone)]
 pub struct WriterOptions {
-    /// The size of every image.
-    pub shape: ImageShape,
+    /// What every item looks like.
+    pub shape: ItemShape,
     /// The set's name, for example "mnist".
     pub name: String,
     /// Where it came from, for people to read.
     pub source: String,
-    /// How pixels are stored.
+    /// How values are stored.
     pub compression: Compression,
-    /// Whether every image comes with the path or name that it had.
+    /// Whether every item comes with the path or name that it had.
     pub paths: bool,
     /// The class names by label; may also be given later with `set_label_names`.
     pub label_names: Option<Vec<String>>,
 }
 
 impl WriterOptions {
-    /// Options for images of that shape: no compression, no paths, no label names.
-    pub fn new(shape: ImageShape, name: impl Into<String>, source: impl Into<String>) -> Self {
+    /// Options for items of that shape: no compression, no paths, no label names.
+    pub fn new(shape: impl Into<ItemShape>, name: impl Into<String>, source: impl Into<String>) -> Self {
         Self {
-            shape,
+            shape: shape.into(),
             name: name.into(),
             source: source.into(),
             compression: Compression::None,
@@ -54,35 +43,21 @@ impl WriterOptions {
             label_names: None,
         }
     }
-}
 
-/// What a [`SequenceWriter`](crate::SequenceWriter) must know before the first sequence.
-#[derive(Debug, Clone)]
-pub struct SequenceOptions {
-    /// Values per time step.
-    pub dim: usize,
-    /// The set's name.
-    pub name: String,
-    /// Where it came from, for people to read.
-    pub source: String,
-    /// How values are stored.
-    pub compression: Compression,
-    /// Whether every sequence comes with the path or name that it had.
-    pub paths: bool,
-    /// The class names by label; may also be given later with `set_label_names`.
-    pub label_names: Option<Vec<String>>,
-}
-
-impl SequenceOptions {
-    /// Options for sequences of that dimension: no compression, no paths, no label names.
-    pub fn new(dim: usize, name: impl Into<String>, source: impl Into<String>) -> Self {
-        Self {
-            dim,
-            name: name.into(),
-            source: source.into(),
-            compression: Compression::None,
-            paths: false,
-            label_names: None,
+    /// Refuses what no file can hold.
+    pub(super) fn check(&self) -> Result<(), DataError> {
+        match self.shape {
+            ItemShape::Image(shape) => shape.check().map_err(DataError::Invalid)?,
+            ItemShape::Sequence { dim: 0 } => {
+                return Err(DataError::Invalid("a sequence needs at least one value per time step".into()));
+            }
+            ItemShape::Sequence { .. } => {}
+        }
+        match self.compression {
+            Compression::Gzip(level) if !(1..=9).contains(&level) => {
+                Err(DataError::Invalid(format!("{level} is not a gzip level; use 1 (fast) to 9 (small)")))
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The contact sheet: a title, and rows of images with their class on the left.
 
-use dtkc_item::{Color, ImageSpec, Resize};
 use dtkc_dataset::{DataError, Dataset};
 use dtkc_image::{Limits, Preparer};
+use dtkc_item::{Color, ImageSpec, Resize};
 
 use super::canvas::{Canvas, Rgb};
 use super::font;

@@ -5,16 +5,16 @@ pub mod numeric;
 pub mod pair;
 pub mod scale;
 
-use dtkc_item::Color;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use dtkc_item::ImageShape;
 
 use self::layout::{Layout, show};
 use self::numeric::Block;
-use self::scale::{Range, Scale};
+use self::scale::{Scale, Span};
 use super::ImportError;
-use super::record::{Classes, Content, Description, Kind, Record, Sink, Source};
+use super::record::{Classes, Content, ContentForm, Description, Importer, Record, Sink};
 
 /// Values read at a time where an array can be read image by image.
 const BLOCK_VALUES: usize = 256 << 10;
@@ -43,13 +43,13 @@ pub struct Part {
 }
 
 /// Arrays of images of one size, one after the other, scaled alike.
-pub struct ArraySource {
+pub struct ArrayImporter {
     parts: Vec<Part>,
     scale: Scale,
     description: Description,
 }
 
-impl ArraySource {
+impl ArrayImporter {
     /// Checks that the parts fit together, and finds the range of values that are not bytes.
     pub fn new(format: &'static str, mut parts: Vec<Part>, names: Option<Vec<String>>) -> Result<Self, ImportError> {
         let Some(first) = parts.first() else {
@@ -69,7 +69,7 @@ impl ArraySource {
         if height == 0 || width == 0 {
             return Err(ImportError::source(&first.name, "the images have no pixels"));
         }
-        let mut range = Range::empty();
+        let mut range = Span::empty();
         for part in &mut parts {
             range.join(&range_of(part)?);
         }
@@ -85,7 +85,8 @@ impl ArraySource {
         }
         let description = Description {
             format,
-            kind: Kind::Pixels { height, width, color: if channels == 1 { Color::Gray } else { Color::Rgb } },
+            // Transparency is laid over white.
+            form: ContentForm::Pixels(ImageShape { height, width, channels: if channels == 4 { 3 } else { channels } }),
             count: Some(parts.iter().map(|p| p.layout.count as u64).sum()),
             classes: classes(&parts, names),
             paths: false,
@@ -96,7 +97,7 @@ impl ArraySource {
     }
 }
 
-impl Source for ArraySource {
+impl Importer for ArrayImporter {
     fn describe(&self) -> &Description {
         &self.description
     }
@@ -138,8 +139,8 @@ fn step(part: &Part) -> Result<usize, ImportError> {
     Ok(all)
 }
 
-fn range_of(part: &mut Part) -> Result<Range, ImportError> {
-    let mut range = Range::empty();
+fn range_of(part: &mut Part) -> Result<Span, ImportError> {
+    let mut range = Span::empty();
     let step = step(part)?;
     loop {
         let block = part.reader.read(step)?;
@@ -257,7 +258,7 @@ mod tests {
         Part { name: "test".to_owned(), layout, reader: Box::new(Memory { values, at: 0 }), labels }
     }
 
-    fn collect(source: &mut ArraySource) -> Vec<(Vec<u8>, Option<i64>)> {
+    fn collect(source: &mut ArrayImporter) -> Vec<(Vec<u8>, Option<i64>)> {
         let mut out = Vec::new();
         source
             .stream(&mut |record| {
@@ -274,7 +275,7 @@ mod tests {
         // Two RGB images of 1 x 2 pixels, stored as planes.
         let values = Block::Bytes(vec![1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16]);
         let part = part(&[2, 3, 1, 2], Order::RowMajor, values, Some(vec![7, 8]));
-        let mut source = ArraySource::new("test", vec![part], None).unwrap();
+        let mut source = ArrayImporter::new("test", vec![part], None).unwrap();
         let expected = [(vec![1, 3, 5, 2, 4, 6], Some(7)), (vec![11, 13, 15, 12, 14, 16], Some(8))];
         assert_eq!(collect(&mut source), expected);
         assert_eq!(source.describe().classes, Classes::Numbers([7, 8].into()));
@@ -285,7 +286,7 @@ mod tests {
         // NumPy: np.arange(8).reshape(2, 2, 2, order="F")[0] is [[0, 4], [2, 6]], [..., 0] is [[0, 2], [1, 3]].
         for (order, expected) in [(Order::Fortran, [0, 4, 2, 6]), (Order::Matlab, [0, 2, 1, 3])] {
             let part = part(&[2, 2, 2], order, Block::Bytes((0..8).collect()), None);
-            let mut source = ArraySource::new("test", vec![part], None).unwrap();
+            let mut source = ArrayImporter::new("test", vec![part], None).unwrap();
             assert_eq!(collect(&mut source)[0].0, expected);
         }
     }
@@ -295,7 +296,7 @@ mod tests {
         let floats = |v: &[f32]| Block::Floats(v.to_vec());
         let a = part(&[1, 1, 2], Order::RowMajor, floats(&[-1.0, 0.0]), None);
         let b = part(&[1, 1, 2], Order::RowMajor, floats(&[0.0, 1.0]), None);
-        let mut source = ArraySource::new("test", vec![a, b], None).unwrap();
+        let mut source = ArrayImporter::new("test", vec![a, b], None).unwrap();
         assert_eq!(collect(&mut source), [(vec![0, 128], None), (vec![128, 255], None)]);
         assert!(source.describe().notes[0].contains("from -1 to 1"));
     }
@@ -303,7 +304,7 @@ mod tests {
     #[test]
     fn a_short_array_is_reported_with_its_place() {
         let part = part(&[3, 1, 2], Order::RowMajor, Block::Bytes(vec![1, 2, 3, 4]), None);
-        let mut source = ArraySource::new("test", vec![part], None).unwrap();
+        let mut source = ArrayImporter::new("test", vec![part], None).unwrap();
         let error = source.stream(&mut |_| Ok(ControlFlow::Continue(()))).unwrap_err();
         assert!(error.to_string().contains("after 2 of 3 images"), "{error}");
     }
@@ -311,10 +312,10 @@ mod tests {
     #[test]
     fn nan_and_different_sizes_are_refused() {
         let nan = part(&[1, 1, 2], Order::RowMajor, Block::Floats(vec![f32::NAN, 0.0]), None);
-        assert!(ArraySource::new("test", vec![nan], None).err().unwrap().to_string().contains("finite"));
+        assert!(ArrayImporter::new("test", vec![nan], None).err().unwrap().to_string().contains("finite"));
         let a = part(&[1, 1, 2], Order::RowMajor, Block::Bytes(vec![0; 2]), None);
         let b = part(&[1, 2, 2], Order::RowMajor, Block::Bytes(vec![0; 4]), None);
-        assert!(ArraySource::new("test", vec![a, b], None).err().unwrap().to_string().contains("--size"));
+        assert!(ArrayImporter::new("test", vec![a, b], None).err().unwrap().to_string().contains("--size"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::numeric::Block;
 
 /// What the values of an array span.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Range {
+pub struct Span {
     /// The smallest value.
     pub min: f32,
     /// The largest.
@@ -19,7 +19,7 @@ pub struct Range {
     pub bytes: bool,
 }
 
-impl Range {
+impl Span {
     /// Nothing seen yet.
     pub const fn empty() -> Self {
         Self { min: f32::INFINITY, max: f32::NEG_INFINITY, whole: true, broken: false, bytes: true }
@@ -64,8 +64,8 @@ pub enum Scale {
 impl Scale {
     /// Chooses by the range: bytes, and whole numbers up to 255 that reach at least 128, are kept; 0 to 1
     /// is taken as that, even where no value is quite 0 or 1; anything else is stretched from its own range.
-    pub fn choose(range: &Range) -> Self {
-        let Range { min, max, whole, bytes, .. } = *range;
+    pub fn choose(range: &Span) -> Self {
+        let Span { min, max, whole, bytes, .. } = *range;
         if bytes || (whole && min >= 0.0 && (128.0..=255.0).contains(&max)) {
             Self::Keep
         } else if min >= 0.0 && max <= 1.0 {
@@ -102,8 +102,8 @@ mod tests {
 
     use super::*;
 
-    fn range(values: &[f32]) -> Range {
-        let mut range = Range::empty();
+    fn range(values: &[f32]) -> Span {
+        let mut range = Span::empty();
         range.add(&Block::Floats(values.to_vec()));
         range
     }
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(Scale::choose(&range(&[0.0, 254.0])), Scale::Keep);
         assert_eq!(Scale::choose(&range(&[0.0, 16.0])), Scale::Stretch { min: 0.0, max: 16.0 });
         assert_eq!(Scale::choose(&range(&[0.0, 65535.0])), Scale::Stretch { min: 0.0, max: 65535.0 });
-        assert_eq!(Scale::choose(&Range::empty()), Scale::Keep);
+        assert_eq!(Scale::choose(&Span::empty()), Scale::Keep);
         assert!(range(&[0.0, f32::NAN]).broken && range(&[f32::INFINITY]).broken);
     }
 

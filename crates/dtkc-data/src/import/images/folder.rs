@@ -4,9 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dtkc_image::Limits;
+use dtkc_item::ItemError;
 use walkdir::WalkDir;
 
-use super::super::record::{Content, Description, Kind, Record, Sample, Sink, Source};
+use super::super::record::{Content, ContentForm, Description, Importer, Record, Sample, Sink};
 use super::super::{ImportError, natural};
 use super::names::{self, Labels, LabelsFrom};
 use super::{is_wanted, sample, spread};
@@ -105,7 +106,7 @@ impl FolderSource {
         let Labels { classes, labels, coil, notes } = names::label(&shown, from);
         let description = Description {
             format: if coil { "COIL folder" } else { "folder of images" },
-            kind: Kind::Encoded,
+            form: ContentForm::Encoded,
             count: Some((files.len() + listing.unreadable.len()) as u64),
             classes,
             paths: true,
@@ -123,7 +124,7 @@ impl FolderSource {
     }
 }
 
-impl Source for FolderSource {
+impl Importer for FolderSource {
     fn describe(&self) -> &Description {
         &self.description
     }
@@ -140,7 +141,7 @@ impl Source for FolderSource {
 
     fn stream(&mut self, sink: &mut Sink<'_>) -> Result<(), ImportError> {
         for (path, reason) in &self.unreadable {
-            let content = Content::Unreadable("unreadable_folder", reason.clone());
+            let content = Content::Unreadable(ItemError::new("unreadable_folder", reason));
             if sink(Record { content, label: None, path: Some(path.clone()) })?.is_break() {
                 return Ok(());
             }

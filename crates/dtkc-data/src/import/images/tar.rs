@@ -6,10 +6,11 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use dtkc_image::Limits;
+use dtkc_item::ItemError;
 use tar::Archive;
 
 use super::super::ImportError;
-use super::super::record::{Content, Description, Kind, Record, Sample, Sink, Source};
+use super::super::record::{Content, ContentForm, Description, Importer, Record, Sample, Sink};
 use super::super::stream;
 use super::names::{self, Labels, LabelsFrom};
 use super::{is_wanted, sample};
@@ -49,7 +50,7 @@ impl TarSource {
         let Labels { classes, labels, coil, notes } = names::label(&shown, from);
         let description = Description {
             format: if coil { "COIL tar" } else { "tar of images" },
-            kind: Kind::Encoded,
+            form: ContentForm::Encoded,
             count: Some(shown.len() as u64),
             classes,
             paths: true,
@@ -60,7 +61,7 @@ impl TarSource {
     }
 }
 
-impl Source for TarSource {
+impl Importer for TarSource {
     fn describe(&self) -> &Description {
         &self.description
     }
@@ -94,10 +95,7 @@ fn each_image(path: &Path, limits: &Limits, each: &mut EachImage<'_>) -> Result<
         }
         let size = entry.size();
         let content = if size > limits.max_bytes {
-            Content::Unreadable(
-                "too_large",
-                format!("the file has {size} bytes, more than the limit of {}", limits.max_bytes),
-            )
+            Content::Unreadable(ItemError::too_many_bytes(size, limits.max_bytes))
         } else {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).map_err(read)?;

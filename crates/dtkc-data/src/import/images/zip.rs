@@ -5,9 +5,10 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use dtkc_image::Limits;
+use dtkc_item::ItemError;
 use zip::ZipArchive;
 
-use super::super::record::{Content, Description, Kind, Record, Sample, Sink, Source};
+use super::super::record::{Content, ContentForm, Description, Importer, Record, Sample, Sink};
 use super::super::{ImportError, natural};
 use super::names::{self, Labels, LabelsFrom};
 use super::{is_wanted, sample, spread};
@@ -42,7 +43,7 @@ impl ZipSource {
         let Labels { classes, labels, coil, notes } = names::label(&shown, from);
         let description = Description {
             format: if coil { "COIL zip" } else { "zip of images" },
-            kind: Kind::Encoded,
+            form: ContentForm::Encoded,
             count: Some(entries.len() as u64),
             classes,
             paths: true,
@@ -59,16 +60,14 @@ impl ZipSource {
 
     fn read(&mut self, place: usize) -> Content {
         let unreadable = |e: &dyn std::fmt::Display| {
-            Content::Unreadable("damaged", format!("the archive entry cannot be read ({e})"))
+            Content::Unreadable(ItemError::new("damaged", format_args!("the archive entry cannot be read ({e})")))
         };
         let limit = self.limits.max_bytes;
         let mut entry = match self.archive.by_index(self.entries[place]) {
             Ok(entry) => entry,
             Err(error) => return unreadable(&error),
         };
-        let too_large = |size: u64| {
-            Content::Unreadable("too_large", format!("the file has {size} bytes, more than the limit of {limit}"))
-        };
+        let too_large = |size: u64| Content::Unreadable(ItemError::too_many_bytes(size, limit));
         if entry.size() > limit {
             return too_large(entry.size());
         }
@@ -92,7 +91,7 @@ pub fn damaged(path: &Path, error: &zip::result::ZipError) -> ImportError {
     ImportError::file(path, format!("the zip archive is cut off or damaged ({error}); copy or download it again"))
 }
 
-impl Source for ZipSource {
+impl Importer for ZipSource {
     fn describe(&self) -> &Description {
         &self.description
     }
@@ -177,7 +176,7 @@ mod tests {
         let mut source = ZipSource::open(&path, LabelsFrom::Detect).unwrap();
         source.limits.max_bytes = 1000;
         let records = records(&mut source);
-        assert!(matches!(&records[0].content, Content::Unreadable("too_large", _)), "{records:?}");
+        assert!(matches!(&records[0].content, Content::Unreadable(e) if e.code == "too_large"), "{records:?}");
         assert_eq!(records[1].content, Content::Encoded(b"ok".to_vec()));
     }
 

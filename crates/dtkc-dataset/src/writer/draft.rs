@@ -1,19 +1,19 @@
 //! What image and sequence files have in common: attributes, labels, names, paths, and a good end.
 
-use dtkc_item::ItemKind;
 use std::path::{Path, PathBuf};
 
 use dtkc_files::Pending;
 use hdf5::File;
 use hdf5::types::VarLenUnicode;
 
+use super::WriterOptions;
 use super::column::{Column, ColumnSpec};
 use crate::{DataError, h5, schema};
 
 /// The file under construction. The fields are dropped in order: HDF5 lets go of the partial file before
 /// it is removed.
 #[derive(Debug)]
-pub struct Sink {
+pub struct Draft {
     labels: Labels,
     paths: Option<Column<VarLenUnicode>>,
     label_names: Option<Vec<String>>,
@@ -30,28 +30,18 @@ enum Labels {
     Present { column: Column<i64>, least: i64, greatest: i64 },
 }
 
-/// What a set says about itself.
-#[derive(Debug)]
-pub struct About {
-    pub kind: ItemKind,
-    pub name: String,
-    pub source: String,
-    pub paths: bool,
-    pub label_names: Option<Vec<String>>,
-}
-
-impl Sink {
-    pub fn create(target: &Path, about: About) -> Result<Self, DataError> {
+impl Draft {
+    pub fn create(target: &Path, options: WriterOptions) -> Result<Self, DataError> {
         let pending = Pending::beside(target).map_err(|e| h5::write_failed_io(target, &e))?;
         let failed = |e: hdf5::Error| h5::write_failed(target, &e);
         let file = create_file(pending.path()).map_err(failed)?;
-        write_attributes(&file, &about).map_err(failed)?;
-        let paths = match about.paths {
+        write_attributes(&file, &options).map_err(failed)?;
+        let paths = match options.paths {
             true => Some(Column::create(ColumnSpec::list(&file, schema::PATHS)).map_err(failed)?),
             false => None,
         };
         let target = target.to_owned();
-        Ok(Self { labels: Labels::Unknown, paths, label_names: about.label_names, file, pending, target, count: 0 })
+        Ok(Self { labels: Labels::Unknown, paths, label_names: options.label_names, file, pending, target, count: 0 })
     }
 
     pub fn file(&self) -> &File {
@@ -147,7 +137,7 @@ impl Sink {
             column.flush()?;
         }
         if let Some(names) = &self.label_names {
-            let names: Vec<VarLenUnicode> = names.iter().map(|n| h5::text(n)).collect();
+            let names = names.iter().map(|name| h5::text(name)).collect::<hdf5::Result<Vec<_>>>()?;
             self.file.new_dataset_builder().with_data(&names).create(schema::LABEL_NAMES)?;
         }
         self.file.flush()
@@ -159,11 +149,12 @@ fn create_file(path: &Path) -> hdf5::Result<File> {
     File::with_options().with_fapl(|p| p.chunk_cache(1, 0, 1.0)).create(path)
 }
 
-fn write_attributes(file: &File, about: &About) -> hdf5::Result<()> {
+fn write_attributes(file: &File, options: &WriterOptions) -> hdf5::Result<()> {
     file.new_attr::<i64>().create(schema::SCHEMA)?.write_scalar(&schema::VERSION)?;
-    let texts = [(schema::KIND, about.kind.name()), (schema::NAME, &about.name), (schema::SOURCE, &about.source)];
+    let kind = options.shape.kind().name();
+    let texts = [(schema::KIND, kind), (schema::NAME, &options.name), (schema::SOURCE, &options.source)];
     for (key, value) in texts {
-        file.new_attr::<VarLenUnicode>().create(key)?.write_scalar(&h5::text(value))?;
+        file.new_attr::<VarLenUnicode>().create(key)?.write_scalar(&h5::text(value)?)?;
     }
     Ok(())
 }

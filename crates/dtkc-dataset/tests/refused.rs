@@ -1,13 +1,11 @@
 //! Files that cannot be trusted are refused with one sentence, and quickly.
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use std::path::{Path, PathBuf};
 
 use dtkc_dataset::{DataError, Dataset};
 use dtkc_item::ImageShape;
-use std::path::{Path, PathBuf};
-
-use common::{SHAPE, Set, write_sequences};
+use dtkc_testing::{Place, SHAPE, Set, write_sequences};
 use hdf5::types::{VarLenArray, VarLenUnicode};
 
 fn refused(path: &Path) -> String {
@@ -17,28 +15,16 @@ fn refused(path: &Path) -> String {
     text
 }
 
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    /// A file whose root attributes are right; the rest is up to the test.
-    fn schema(&self, kind: &str, fill: impl FnOnce(&hdf5::File)) -> PathBuf {
-        let path = self.path("a.h5");
-        let file = hdf5::File::create(&path).unwrap();
-        file.new_attr::<i64>().create("dtkc_schema").unwrap().write_scalar(&1).unwrap();
-        let kind: VarLenUnicode = kind.parse().unwrap();
-        file.new_attr::<VarLenUnicode>().create("kind").unwrap().write_scalar(&kind).unwrap();
-        fill(&file);
-        file.close().unwrap();
-        path
-    }
+/// A file whose root attributes are right; the rest is up to the test.
+fn schema(place: &Place, kind: &str, fill: impl FnOnce(&hdf5::File)) -> PathBuf {
+    let path = place.path("a.h5");
+    let file = hdf5::File::create(&path).unwrap();
+    file.new_attr::<i64>().create("dtkc_schema").unwrap().write_scalar(&1).unwrap();
+    let kind: VarLenUnicode = kind.parse().unwrap();
+    file.new_attr::<VarLenUnicode>().create("kind").unwrap().write_scalar(&kind).unwrap();
+    fill(&file);
+    file.close().unwrap();
+    path
 }
 
 fn images(file: &hdf5::File, n: usize) {
@@ -47,21 +33,21 @@ fn images(file: &hdf5::File, n: usize) {
 
 #[test]
 fn missing_folder_and_foreign_files() {
-    let folder = Folder::new();
-    assert!(refused(&folder.path("none.h5")).contains("there is no file"));
-    assert!(refused(folder.0.path()).contains("is a folder"));
+    let place = Place::new();
+    assert!(refused(&place.path("none.h5")).contains("there is no file"));
+    assert!(refused(place.folder()).contains("is a folder"));
     for (name, bytes) in [("empty.h5", &b""[..]), ("text.h5", b"not HDF5 at all, but text of some length")] {
-        std::fs::write(folder.path(name), bytes).unwrap();
-        assert!(refused(&folder.path(name)).contains("is not an HDF5 file"));
+        std::fs::write(place.path(name), bytes).unwrap();
+        assert!(refused(&place.path(name)).contains("is not an HDF5 file"));
     }
 }
 
 #[test]
 fn a_file_cut_anywhere_is_refused_or_fails_on_reading() {
-    let folder = Folder::new();
-    let whole = Set::new(SHAPE, 50).labelled(&["a", "b"]).with_paths().write(&folder.path("whole.h5"));
+    let place = Place::new();
+    let whole = Set::new(SHAPE, 50).labelled(&["a", "b"]).with_paths().write(&place.path("whole.h5"));
     let bytes = std::fs::read(whole).unwrap();
-    let cut = folder.path("cut.h5");
+    let cut = place.path("cut.h5");
     for part in 1..20 {
         std::fs::write(&cut, &bytes[..bytes.len() * part / 20]).unwrap();
         let text = refused(&cut);
@@ -71,8 +57,8 @@ fn a_file_cut_anywhere_is_refused_or_fails_on_reading() {
 
 #[test]
 fn foreign_and_future_hdf5() {
-    let folder = Folder::new();
-    let path = folder.path("a.h5");
+    let place = Place::new();
+    let path = place.path("a.h5");
     hdf5::File::create(&path).unwrap().close().unwrap();
     assert!(refused(&path).contains("not a DTKC dataset (it has no attribute dtkc_schema)"));
     let file = hdf5::File::create(&path).unwrap();
@@ -89,9 +75,9 @@ fn foreign_and_future_hdf5() {
 
 #[test]
 fn wrong_kinds_shapes_and_types() {
-    let folder = Folder::new();
-    let open = |fill: &dyn Fn(&hdf5::File)| refused(&folder.schema("images", fill));
-    assert!(refused(&folder.schema("sounds", |_| {})).contains("its kind is 'sounds'"));
+    let place = Place::new();
+    let open = |fill: &dyn Fn(&hdf5::File)| refused(&schema(&place, "images", fill));
+    assert!(refused(&schema(&place, "sounds", |_| {})).contains("its kind is 'sounds'"));
     assert!(open(&|_| {}).contains("/images is missing"));
     assert!(open(&|f| drop(f.create_group("images").unwrap())).contains("/images is not a dataset"));
     let three = ndarray::Array3::<u8>::zeros((3, 4, 4));
@@ -108,9 +94,9 @@ fn wrong_kinds_shapes_and_types() {
 
 #[test]
 fn wrong_labels_names_and_paths() {
-    let folder = Folder::new();
+    let place = Place::new();
     let with = |fill: &dyn Fn(&hdf5::File)| {
-        folder.schema("images", |file| {
+        schema(&place, "images", |file| {
             images(file, 3);
             fill(file);
         })
@@ -141,9 +127,9 @@ fn wrong_labels_names_and_paths() {
 
 #[test]
 fn a_small_file_cannot_claim_much() {
-    let folder = Folder::new();
+    let place = Place::new();
     let claim = |rows: usize, chunk: usize, gzip: bool| {
-        folder.schema("images", |file| {
+        schema(&place, "images", |file| {
             let mut builder = file.new_dataset_builder().chunk((chunk, 100, 100, 1));
             if gzip {
                 builder = builder.deflate(1);
@@ -158,7 +144,7 @@ fn a_small_file_cannot_claim_much() {
     }
     assert!(refused(&claim(terabytes, 200_000, true)).contains("too large to be unpacked"));
     // The same for lists: labels of a set that is itself fine.
-    let labels = folder.schema("sequences", |file| {
+    let labels = schema(&place, "sequences", |file| {
         file.new_dataset_builder().with_data(&ndarray::Array2::<f32>::zeros((2, 2))).create("values").unwrap();
         let list = file.new_dataset_builder().chunk(1024);
         list.empty::<u64>().shape(1usize << 40).create("offsets").unwrap();
@@ -168,15 +154,15 @@ fn a_small_file_cannot_claim_much() {
 
 #[test]
 fn other_files_are_never_read() {
-    let folder = Folder::new();
-    let secret = folder.path("secret.bin");
+    let place = Place::new();
+    let secret = place.path("secret.bin");
     std::fs::write(&secret, [42; 48]).unwrap();
-    let external = folder.schema("images", |file| {
+    let external = schema(&place, "images", |file| {
         let builder = file.new_dataset_builder().external(&secret.display().to_string(), 0, 48);
         builder.empty::<u8>().shape((3, 4, 4, 1)).create("images").unwrap();
     });
     assert!(refused(&external).contains("its values lie in other files"));
-    let link = folder.schema("images", |file| {
+    let link = schema(&place, "images", |file| {
         file.link_external("other.h5", "/images", "images").unwrap();
     });
     assert!(refused(&link).contains("/images is a link to another file"));
@@ -184,9 +170,9 @@ fn other_files_are_never_read() {
 
 #[test]
 fn sequences_must_add_up() {
-    let folder = Folder::new();
+    let place = Place::new();
     let with = |offsets: &'static [u64]| {
-        folder.schema("sequences", |file| {
+        schema(&place, "sequences", |file| {
             file.new_dataset_builder().with_data(&ndarray::Array2::<f32>::zeros((6, 2))).create("values").unwrap();
             file.new_dataset_builder().with_data(offsets).create("offsets").unwrap();
         })
@@ -199,9 +185,9 @@ fn sequences_must_add_up() {
 
 #[test]
 fn a_damaged_chunk_is_an_error_when_read() {
-    let folder = Folder::new();
+    let place = Place::new();
     let shape = ImageShape { height: 64, width: 64, channels: 1 };
-    let path = Set::new(shape, 100).gzip(4).write(&folder.path("a.h5"));
+    let path = Set::new(shape, 100).gzip(4).write(&place.path("a.h5"));
     let chunk = hdf5::File::open(&path).unwrap().dataset("images").unwrap().chunk_info(1).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[chunk.addr as usize + 20..][..64].fill(0xff);
@@ -214,11 +200,11 @@ fn a_damaged_chunk_is_an_error_when_read() {
 
 #[test]
 fn random_damage_never_panics() {
-    let folder = Folder::new();
+    let place = Place::new();
     let shape = ImageShape { height: 8, width: 8, channels: 1 };
     let files = [
-        Set::new(shape, 20).labelled(&["a", "b"]).with_paths().write(&folder.path("i.h5")),
-        write_sequences(&folder.path("s.h5"), 9),
+        Set::new(shape, 20).labelled(&["a", "b"]).with_paths().write(&place.path("i.h5")),
+        write_sequences(&place.path("s.h5"), 9),
     ];
     let mut state = 1u32;
     let mut random = |below: usize| {
@@ -229,7 +215,7 @@ fn random_damage_never_panics() {
         let whole = std::fs::read(&file).unwrap();
         // HDF5 2.2 never returns from a string heap that has an empty free block, so the heap is left alone.
         let heap = whole.windows(4).position(|w| w == b"GCOL").unwrap();
-        let path = folder.path("damaged.h5");
+        let path = place.path("damaged.h5");
         for _ in 0..300 {
             let mut bytes = whole.clone();
             for _ in 0..=random(8) {

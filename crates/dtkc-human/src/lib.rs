@@ -1,4 +1,4 @@
-//! Numbers as people write and read them.
+//! Numbers as people write and read them: counts, bytes, durations and rates. No dependencies.
 
 use std::time::Duration;
 

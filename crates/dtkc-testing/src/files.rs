@@ -1,0 +1,78 @@
+//! Encoded images and archives.
+
+use std::io::{Cursor, Write};
+
+use image::{DynamicImage, GrayImage, ImageFormat, Rgb, RgbImage};
+
+/// A PNG of these pixels: gray, or RGB where there are three values for each.
+pub fn png(height: u32, width: u32, pixels: &[u8]) -> Vec<u8> {
+    let image = match pixels.len() == (height * width) as usize {
+        true => GrayImage::from_raw(width, height, pixels.to_vec()).map(DynamicImage::from),
+        false => RgbImage::from_raw(width, height, pixels.to_vec()).map(DynamicImage::from),
+    };
+    encoded(&image.expect("one or three values for each pixel"), ImageFormat::Png)
+}
+
+/// A gray PNG whose pixels all have one value.
+pub fn gray_png(height: u32, width: u32, value: u8) -> Vec<u8> {
+    png(height, width, &vec![value; (height * width) as usize])
+}
+
+/// A colour image whose pixels all have one value.
+pub fn rgb_image(height: u32, width: u32, value: [u8; 3], format: ImageFormat) -> Vec<u8> {
+    encoded(&RgbImage::from_pixel(width, height, Rgb(value)).into(), format)
+}
+
+fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    image.write_to(&mut bytes, format).unwrap();
+    bytes.into_inner()
+}
+
+/// The header of a PNG that claims that size, and hardly anything behind it.
+pub fn png_that_claims(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = gray_png(8, 8, 0);
+    bytes[16..20].copy_from_slice(&width.to_be_bytes());
+    bytes[20..24].copy_from_slice(&height.to_be_bytes());
+    let mut crc = flate2::Crc::new();
+    crc.update(&bytes[12..29]);
+    bytes[29..33].copy_from_slice(&crc.sum().to_be_bytes());
+    bytes
+}
+
+/// The bytes, gzipped.
+pub fn gz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A zip of these files.
+pub fn zip<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(bytes.as_ref()).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+/// A tar of these files.
+pub fn tar<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.as_ref().len() as u64);
+        header.set_mode(0o644);
+        tar.append_data(&mut header, name, bytes.as_ref()).unwrap();
+    }
+    tar.into_inner().unwrap()
+}
+
+/// An IDX file of bytes.
+pub fn idx(dims: &[u32], values: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![0, 0, 8, dims.len() as u8];
+    dims.iter().for_each(|d| bytes.extend(d.to_be_bytes()));
+    bytes.extend(values);
+    bytes
+}

@@ -1,0 +1,22 @@
+//! What the tests of several crates share. Only ever a dev-dependency.
+//!
+//! - [`Place`]: a folder of its own for a test, a program that runs in it, and what it said.
+//! - [`Set`], [`write_images`], [`write_sequences`]: small datasets.
+//! - [`files`]: encoded images and archives.
+//! - [`drawing`], [`Noise`]: images and numbers that are the same in every run.
+//! - `model` (with the feature of that name): a small model file.
+
+// Tests are the only callers: a failure here is a failed test, and says where.
+#![allow(clippy::unwrap_used)]
+
+pub mod files;
+#[cfg(feature = "model")]
+pub mod model;
+
+mod noise;
+mod place;
+mod sets;
+
+pub use noise::{Noise, drawing};
+pub use place::{Place, Said, names, program};
+pub use sets::{CHUNK_ROWS, SHAPE, Set, first_pixels, image, labels, paths, sequence, write_images, write_sequences};
