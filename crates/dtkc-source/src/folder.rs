@@ -17,7 +17,7 @@ use dtkc_item::ItemError;
 
 use crate::reader::read_head;
 use crate::rules::{self, Verdict};
-use crate::{Body, Found, Reason, Visitor, order};
+use crate::{Body, Found, Passed, Reason, Visitor, order};
 
 /// How often one folder is entered through links. Folders that link to the next one twice, and so on, would otherwise
 /// have two to the power of their number ways.
@@ -49,7 +49,7 @@ fn judge(path: &Path, below: &str) -> Option<Reason> {
 }
 
 fn pass(root: &Path, below: &str, reason: Reason, visitor: &mut dyn Visitor) -> ControlFlow<()> {
-    visitor.passed(&Found::path_below(root, below), reason);
+    visitor.passed(Passed { root, name: below, reason });
     ControlFlow::Continue(())
 }
 

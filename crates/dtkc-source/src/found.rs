@@ -71,7 +71,7 @@ impl Found {
     }
 
     /// The full name of something below a folder or an archive.
-    pub(crate) fn path_below(root: &Path, name: &str) -> String {
+    fn path_below(root: &Path, name: &str) -> String {
         let root = root.to_string_lossy();
         format!("{}/{name}", root.trim_end_matches(std::path::MAIN_SEPARATOR))
     }
@@ -92,14 +92,32 @@ impl Found {
     }
 }
 
+/// Something that is passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passed<'a> {
+    /// The folder or archive that it lies in.
+    pub root: &'a Path,
+    /// Its name below that.
+    pub name: &'a str,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Passed<'_> {
+    /// Its full name for people.
+    pub fn path(&self) -> String {
+        Found::path_below(self.root, self.name)
+    }
+}
+
 /// Is told what is found, in order.
 pub trait Visitor {
     /// An item, or something that should have been one. The answer says whether to go on.
     fn found(&mut self, found: Found) -> ControlFlow<()>;
 
-    /// Something that is passed over, by its full name.
-    fn passed(&mut self, path: &str, reason: Reason) {
-        let _ = (path, reason);
+    /// Something that is passed over.
+    fn passed(&mut self, passed: Passed<'_>) {
+        let _ = passed;
     }
 
     /// An archive that is cut off or damaged, or its last entry: always [`Body::Broken`], and the end of that archive.

@@ -7,7 +7,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::folder::{self, Met};
 use crate::input::visit_named;
-use crate::{SourceError, Visitor};
+use crate::{Found, SourceError, Visitor};
 
 const SPECIAL: [char; 4] = ['*', '?', '[', '{'];
 
@@ -46,20 +46,24 @@ impl Pattern {
         &self.base
     }
 
-    /// Visits every file that matches; archives among them are opened. What does not match is not passed over: nobody
-    /// asked for it.
-    pub(crate) fn visit(&self, max_bytes: u64, visitor: &mut dyn Visitor) -> ControlFlow<()> {
+    /// Shows every file that matches to `seen`, and every folder that could not be read. What does not match is not
+    /// passed over: nobody asked for it.
+    pub(crate) fn each(&self, seen: &mut dyn FnMut(Result<&Path, Found>) -> ControlFlow<()>) -> ControlFlow<()> {
         folder::walk(&self.base, self.max_depth, &mut |met| match met {
             Met::File(path, _) => {
                 let path = path.strip_prefix(".").unwrap_or(&path);
-                if self.matcher.is_match(path) {
-                    visit_named(path, max_bytes, visitor)
-                } else {
-                    ControlFlow::Continue(())
-                }
+                if self.matcher.is_match(path) { seen(Ok(path)) } else { ControlFlow::Continue(()) }
             }
             Met::Passed(..) => ControlFlow::Continue(()),
-            Met::Unreadable(below, error) => visitor.found(folder::unlistable(&self.base, below, &error)),
+            Met::Unreadable(below, error) => seen(Err(folder::unlistable(&self.base, below, &error))),
+        })
+    }
+
+    /// Visits every file that matches; archives among them are opened.
+    pub(crate) fn visit(&self, max_bytes: u64, visitor: &mut dyn Visitor) -> ControlFlow<()> {
+        self.each(&mut |path| match path {
+            Ok(path) => visit_named(path, max_bytes, visitor),
+            Err(unreadable) => visitor.found(unreadable),
         })
     }
 }

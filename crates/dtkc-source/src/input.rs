@@ -9,7 +9,7 @@ use crate::glob::{self, Pattern};
 use crate::list::List;
 use crate::reader::not_a_file;
 use crate::rules::has_image_extension;
-use crate::{Found, SourceError, Visitor, folder};
+use crate::{Body, Found, SourceError, Visitor, folder};
 
 /// One input: where items are looked for. It can be visited as often as needed, always with the same result while
 /// nothing changes on the disk: positions, shards and resuming rest on that.
@@ -89,6 +89,42 @@ impl Input {
     }
 }
 
+/// The paths that an argument stands for: those on standard input for `-`, those that match for a pattern that is not
+/// itself a file, otherwise itself. For whoever decides by himself what to do with each.
+pub fn expand(text: &Path) -> Result<Vec<PathBuf>, SourceError> {
+    let mut paths = Vec::new();
+    let mut keep = |path: &Path| {
+        paths.push(path.to_owned());
+        ControlFlow::Continue(())
+    };
+    let shown = text.to_string_lossy();
+    if shown == "-" {
+        // Nobody stops it.
+        let _ = List::default().each(&mut keep)?;
+        if paths.is_empty() {
+            return Err(SourceError::input("-", "names no files; write one path per line"));
+        }
+    } else if glob::is_pattern(&shown) && !text.exists() {
+        let mut unreadable = None;
+        let _ = Pattern::new(&shown)?.each(&mut |path| match path {
+            Ok(path) => keep(path),
+            Err(found) => {
+                unreadable = Some(found);
+                ControlFlow::Break(())
+            }
+        });
+        if let Some(Found { path, body: Body::Broken(error), .. }) = unreadable {
+            return Err(SourceError::file(Path::new(&path), error.message));
+        }
+        if paths.is_empty() {
+            return Err(SourceError::input(shown, "matches no file; check the pattern"));
+        }
+    } else {
+        paths.push(text.to_owned());
+    }
+    Ok(paths)
+}
+
 /// Visits one path that a pattern or a list names: an archive is opened, a folder is walked, any other file counts as an
 /// item. What cannot be opened fails alone. A file with the name of an image is left to whoever reads it.
 pub(crate) fn visit_named(path: &Path, max_bytes: u64, visitor: &mut dyn Visitor) -> ControlFlow<()> {
@@ -113,7 +149,7 @@ pub(crate) fn visit_named(path: &Path, max_bytes: u64, visitor: &mut dyn Visitor
 mod tests {
     use super::*;
     use crate::testing::{Log, PNG, bz2, fill, tar as tar_of, zip as zip_of};
-    use crate::{Body, Reason};
+    use crate::Reason;
 
     #[test]
     fn inputs_are_known_by_what_they_are() {
@@ -173,6 +209,20 @@ mod tests {
                 let contents: Vec<_> = log.found.iter_mut().map(|f| reader.read(&mut f.body).unwrap()).collect();
                 assert_eq!(contents, [b"2".as_slice(), b"10", PNG], "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn patterns_stand_for_what_they_match() {
+        let root = tempfile::tempdir().unwrap();
+        fill(root.path(), &["a/2.png", "a/10.png", "odd[1].png"]);
+        let paths = |text: &str| expand(&root.path().join(text));
+        assert_eq!(paths("a/*").unwrap(), [root.path().join("a/2.png"), root.path().join("a/10.png")]);
+        assert_eq!(paths("odd[1].png").unwrap(), [root.path().join("odd[1].png")]);
+        assert_eq!(paths("gone").unwrap(), [root.path().join("gone")]);
+        for (text, words) in [("a/*.jpg", "matches no file"), ("gone/*.jpg", "not a folder"), ("a[", "not a valid")] {
+            let error = paths(text).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
         }
     }
 

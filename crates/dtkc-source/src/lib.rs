@@ -37,12 +37,12 @@ mod reader;
 mod testing;
 
 pub use archive::zip::{self, Seen, ZipEntry};
-pub use archive::{FileKind, kind_of};
+pub use archive::{FileKind, is_tar, kind_by_name, kind_of};
 pub use error::SourceError;
-pub use found::{Body, Found, Visitor};
+pub use found::{Body, Found, Passed, Visitor};
 pub use glob::Pattern;
-pub use input::Input;
+pub use input::{Input, expand};
 pub use list::List;
 pub use passed::{ListFile, PassedOver};
-pub use reader::{BodyReader, read_file};
+pub use reader::{BodyReader, read_file, read_head};
 pub use rules::Reason;

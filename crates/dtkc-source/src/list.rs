@@ -28,7 +28,15 @@ struct Copy {
 
 impl List {
     pub(crate) fn visit(&self, max_bytes: u64, visitor: &mut dyn Visitor) -> Result<ControlFlow<()>, SourceError> {
-        self.replay(&mut || Box::new(io::stdin().lock()), &mut |path| visit_named(path, max_bytes, visitor))
+        self.each(&mut |path| visit_named(path, max_bytes, visitor))
+    }
+
+    /// Shows every path to `seen`.
+    pub(crate) fn each(
+        &self,
+        seen: &mut dyn FnMut(&Path) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, SourceError> {
+        self.replay(&mut || Box::new(io::stdin().lock()), seen)
     }
 
     /// What was read before, from the copy, and then the rest.

@@ -64,7 +64,7 @@ pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, ItemError> {
 }
 
 /// The first bytes of a file as it lies on the disk.
-pub(crate) fn read_head(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+pub fn read_head(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(most);
     File::open(path)?.take(most as u64).read_to_end(&mut bytes)?;
     Ok(bytes)

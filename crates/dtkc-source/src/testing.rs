@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dtkc_item::ItemError;
 
-use crate::{Found, Reason, Visitor};
+use crate::{Found, Passed, Reason, Visitor};
 
 /// Enough of a PNG to be known as one.
 pub const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and so on";
@@ -26,8 +26,8 @@ impl Visitor for Log {
         ControlFlow::Continue(())
     }
 
-    fn passed(&mut self, path: &str, reason: Reason) {
-        self.passed.push((path.to_owned(), reason));
+    fn passed(&mut self, passed: Passed<'_>) {
+        self.passed.push((passed.path(), passed.reason));
     }
 
     fn damaged(&mut self, found: Found) -> ControlFlow<()> {

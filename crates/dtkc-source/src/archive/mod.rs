@@ -2,8 +2,10 @@
 
 mod bounded;
 mod name;
-pub mod tar;
+pub(crate) mod tar;
 pub mod zip;
+
+pub use tar::is_tar;
 
 use std::io;
 use std::path::Path;
@@ -47,7 +49,8 @@ pub fn kind_of(path: &Path) -> io::Result<FileKind> {
     })
 }
 
-fn kind_by_name(path: &Path) -> FileKind {
+/// What a file is by its name alone.
+pub fn kind_by_name(path: &Path) -> FileKind {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let ends = |endings: &[&str]| endings.iter().any(|e| name.ends_with(e));
     if ends(&[".zip"]) {

@@ -15,7 +15,7 @@ use super::name::clean;
 use crate::reader::{NearFile, check as check_bytes, cut_off, read_head};
 use crate::rules::{self, Verdict};
 use crate::unpack::{self, Packing};
-use crate::{Body, Found, Reason, SourceError, Visitor};
+use crate::{Body, Found, Passed, Reason, SourceError, Visitor};
 
 /// Bytes that long names and other remarks of one entry may take: many times what any path needs.
 const MAX_REMARKS: u64 = 1 << 20;
@@ -34,9 +34,11 @@ pub fn is_tar(head: &[u8]) -> bool {
 pub(crate) fn check(path: &Path) -> Result<(), SourceError> {
     let left = Allowance::new();
     left.set(MAX_REMARKS);
-    let mut archive = Archive::new(Bounded::new(unpack::open(path)?, &left));
-    let first = archive.entries().and_then(|mut entries| entries.next().transpose());
-    first.map(|_| ()).map_err(|e| SourceError::file(path, problem(&e).message))
+    let first = || -> io::Result<()> {
+        let mut archive = Archive::new(Bounded::new(unpack::open(path)?, &left));
+        archive.entries()?.next().transpose().map(|_| ())
+    };
+    first().map_err(|e| SourceError::file(path, problem(&e).message))
 }
 
 fn problem(error: &io::Error) -> ItemError {
@@ -129,7 +131,7 @@ impl Walk<'_> {
             }
         };
         if let Some(reason) = passed {
-            visitor.passed(&Found::path_below(self.path, &name), reason);
+            visitor.passed(Passed { root: self.path, name: &name, reason });
             return Ok(NEXT);
         }
         self.found(entry, &name, head, visitor)

@@ -18,7 +18,7 @@ use thiserror::Error;
 use super::name::clean;
 use crate::reader::{NearFile, check as check_bytes};
 use crate::rules::{self, Verdict};
-use crate::{Body, Found, Reason, SourceError, Visitor, order};
+use crate::{Body, Found, Passed, Reason, SourceError, Visitor, order};
 
 /// True for the first bytes of a zip, also of an empty one.
 pub fn is_zip(head: &[u8]) -> bool {
@@ -250,7 +250,7 @@ pub(crate) fn visit(path: &Path, visitor: &mut dyn Visitor) -> ControlFlow<()> {
             visitor.found(Found::below(path, &name, Body::Zip { archive: archive.clone(), entry }))
         }
         Seen::Passed(name, reason) => {
-            visitor.passed(&Found::path_below(path, name), reason);
+            visitor.passed(Passed { root: path, name, reason });
             ControlFlow::Continue(())
         }
     });
