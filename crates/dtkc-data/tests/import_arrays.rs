@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use dtkc_dataset::Dataset;
-use dtkc_testing::files::{gz, idx};
+use dtkc_testing::files::{gz, idx, mat};
 use dtkc_testing::{Place, first_pixels, labels};
 use ndarray::{Array1, Array2, Array4};
 use ndarray_npy::write_npy;
@@ -14,10 +14,10 @@ fn pixels(dataset: &Dataset) -> Vec<u8> {
 #[test]
 fn idx_pairs_are_found_and_joined() {
     let place = Place::of("dtkc-data");
-    place.write("mnist/t10k-images-idx3-ubyte.gz", &gz(&idx(&[1, 2, 2], &[9; 4])));
-    place.write("mnist/t10k-labels-idx1-ubyte.gz", &gz(&idx(&[1], &[7])));
-    place.write("mnist/train-images-idx3-ubyte", &idx(&[2, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8]));
-    place.write("mnist/train-labels-idx1-ubyte", &idx(&[2], &[3, 4]));
+    place.write("mnist/t10k-images-idx3-ubyte.gz", gz(&idx(&[1, 2, 2], &[9; 4])));
+    place.write("mnist/t10k-labels-idx1-ubyte.gz", gz(&idx(&[1], &[7])));
+    place.write("mnist/train-images-idx3-ubyte", idx(&[2, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8]));
+    place.write("mnist/train-labels-idx1-ubyte", idx(&[2], &[3, 4]));
     let train = "mnist/train-images-idx3-ubyte";
     for sources in [
         vec!["mnist"],
@@ -41,10 +41,10 @@ fn idx_pairs_are_found_and_joined() {
 #[test]
 fn idx_faults_are_named() {
     let place = Place::of("dtkc-data");
-    place.write("train-images-idx3-ubyte", &idx(&[2, 2, 2], &[1, 2, 3, 4, 5]));
+    place.write("train-images-idx3-ubyte", idx(&[2, 2, 2], &[1, 2, 3, 4, 5]));
     let error = place.fails(&["import", "train-images-idx3-ubyte", "--out", "a.h5"], 1);
     assert!(error.contains("after 1 of 2 images"), "{error}");
-    place.write("train-labels-idx1-ubyte", &idx(&[3], &[1, 2, 3]));
+    place.write("train-labels-idx1-ubyte", idx(&[3], &[1, 2, 3]));
     let error = place.fails(&["import", "train-images-idx3-ubyte", "--out", "a.h5"], 1);
     assert!(error.contains("3 labels for the 2 images"), "{error}");
     let whole = gz(&idx(&[40, 20, 20], &[7; 16000]));
@@ -96,6 +96,73 @@ fn a_scipy_mat_file_is_read() {
     }
 }
 
+/// Ten images of 32 x 32 x 3 with the labels 1 to 10, as SVHN has them, and anything else may.
+fn ten_colour_images() -> Vec<u8> {
+    mat(&[("X", &[32, 32, 3, 10], &[7; 30_720]), ("y", &[10, 1], &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])])
+}
+
+#[test]
+fn labels_are_what_the_file_says() {
+    let place = Place::of("dtkc-data");
+    place.write("photos.mat", ten_colour_images());
+    let dataset = place.made(&["import", "photos.mat", "--out", "a.h5"], "a.h5");
+    assert_eq!(labels(&dataset), (1..=10).collect::<Vec<i64>>());
+    place.write("svm", (1..=10).map(|label| format!("{label} 1:0.5 2:0 256:1\n")).collect::<String>());
+    let dataset = place.made(&["import", "svm", "--out", "a.h5"], "a.h5");
+    assert_eq!(dataset.image_shape().unwrap().to_string(), "16x16x1");
+    assert_eq!(labels(&dataset), (1..=10).collect::<Vec<i64>>());
+}
+
+#[test]
+fn fetch_knows_what_labels_mean() {
+    let place = Place::of("dtkc-data");
+    place.write("mine/train_32x32.mat", ten_colour_images());
+    let digits = [1, 2, 3, 4, 5, 6, 7, 8, 9, 0];
+    let dataset = place.made(&["fetch", "svhn", "--from", "mine", "--out", "a.h5"], "a.h5");
+    assert_eq!((labels(&dataset), dataset.label_names().unwrap()), (digits.to_vec(), None));
+    let dataset = place.made(&["fetch", "svhn", "--from", "mine", "--classes", "0", "--out", "a.h5"], "a.h5");
+    assert_eq!(labels(&dataset), [0]);
+    place.write("mine/usps", "10 1:0 2:0 256:1\n1 1:1\n");
+    place.write("mine/usps.t", "2 1:0 2:0 256:1\n");
+    let dataset = place.made(&["fetch", "usps", "--from", "mine", "--out", "a.h5"], "a.h5");
+    assert_eq!(labels(&dataset), [9, 0, 1]);
+}
+
+#[test]
+fn negative_labels_are_no_class() {
+    let place = Place::of("dtkc-data");
+    place.write("svm", "1 1:0.5 2:0 4:1\n-1 1:0.5 4:1\n0 4:1 1:0\n");
+    let said = place.run(["import", "svm", "--out", "a.h5"]).ok();
+    assert!(said.contains("classes: 2 (0: 1, 1: 1)\nunlabelled: 1 (negative labels)"), "{said}");
+    assert_eq!(labels(&place.open("a.h5")), [1, -1, 0]);
+    let info = place.run_line("info a.h5").ok();
+    assert!(info.contains("classes      2\n") && info.contains("  unlabelled   1\n"), "{info}");
+    let json: serde_json::Value = serde_json::from_str(&place.run_line("info a.h5 --json").ok()).unwrap();
+    assert_eq!((json["classes"].as_array().unwrap().len(), &json["unlabelled"]), (2, &1.into()));
+    assert_eq!(labels(&place.made(&["import", "svm", "--classes", "0,1", "--out", "b.h5"], "b.h5")), [1, 0]);
+    // Where classes have names it is the same.
+    let named = place.path("named.h5");
+    let file = hdf5::File::create(&named).unwrap();
+    file.new_dataset_builder().with_data(&Array2::<u8>::zeros((4, 16))).create("data").unwrap();
+    file.new_dataset_builder().with_data(&Array1::from(vec![-1i64, 1, 0, 1])).create("labels").unwrap();
+    let names: Vec<hdf5::types::VarLenUnicode> = ["cat", "dog"].iter().map(|n| n.parse().unwrap()).collect();
+    file.new_dataset_builder().with_data(&Array1::from(names)).create("label_names").unwrap();
+    file.close().unwrap();
+    let dataset = place.made(&["import", "named.h5", "--out", "n.h5"], "n.h5");
+    assert_eq!((labels(&dataset), dataset.label_names().unwrap().unwrap().len()), (vec![-1, 1, 0, 1], 2));
+    let subset = |flags: &str| {
+        place.run_line(&format!("subset n.h5 {flags} --out b.h5")).ok();
+        (labels(&place.open("b.h5")), place.open("b.h5").label_names().unwrap().unwrap())
+    };
+    assert_eq!(subset("--range ..2"), (vec![-1, 0], vec!["dog".to_owned()]));
+    assert_eq!(subset("--per-class 1").0.len(), 2);
+    place.run_line("subset n.h5 --classes=-1 --out b.h5").fails(2, "it has cat, dog");
+    place.run_line("merge n.h5 a.h5 --out m.h5").fails(1, "images of 4x4x1");
+    place.run_line("merge n.h5 n.h5 --out m.h5").ok();
+    assert_eq!(labels(&place.open("m.h5")), [-1, 1, 0, 1, -1, 1, 0, 1]);
+    place.run_line("preview n.h5 --out n.png").ok();
+}
+
 fn usps(path: &std::path::Path, labels: usize) {
     let file = hdf5::File::create(path).unwrap();
     for (name, n) in [("test", 2usize), ("train", 3)] {
@@ -111,7 +178,7 @@ fn usps(path: &std::path::Path, labels: usize) {
 fn foreign_hdf5_groups_are_joined() {
     let place = Place::of("dtkc-data");
     usps(&place.path("usps.h5"), 0);
-    let said = place.run(&["import", "usps.h5", "--out", "a.h5"]);
+    let said = place.run(["import", "usps.h5", "--out", "a.h5"]);
     assert!(said.out.contains("values from 0 to 1 scaled"), "{}", said.out);
     let dataset = Dataset::open(place.path("a.h5")).unwrap();
     assert_eq!(dataset.image_shape().unwrap().to_string(), "4x4x1");

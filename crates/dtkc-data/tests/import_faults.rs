@@ -8,9 +8,9 @@ use dtkc_testing::{Place, Said, program};
 fn missing_and_empty_things_are_named() {
     let place = Place::of("dtkc-data");
     std::fs::create_dir(place.path("empty")).unwrap();
-    place.write("set/a.png", &gray_png(4, 4, 1));
+    place.write("set/a.png", gray_png(4, 4, 1));
     place.write("notes.txt", b"hello");
-    place.write("nothing.zip", &zip(&[("a.txt", b"x")]));
+    place.write("nothing.zip", zip(&[("a.txt", b"x")]));
     for (source, out, code, words) in [
         ("gone", "a.h5", 1, "no such file or folder"),
         ("empty", "a.h5", 1, "the folder is empty"),
@@ -22,14 +22,14 @@ fn missing_and_empty_things_are_named() {
         let error = place.fails(&["import", source, "--out", out], code);
         assert!(error.contains(words), "{error}");
     }
-    assert_eq!(place.run(&["import", "--out", "a.h5"]).code, 2);
-    assert_eq!(place.run(&["import", "set"]).code, 2);
+    assert_eq!(place.run(["import", "--out", "a.h5"]).code, 2);
+    assert_eq!(place.run(["import", "set"]).code, 2);
 }
 
 #[test]
 fn a_failed_import_leaves_the_old_file_alone() {
     let place = Place::of("dtkc-data");
-    place.write("set/a.png", &gray_png(4, 4, 1));
+    place.write("set/a.png", gray_png(4, 4, 1));
     place.made(&["import", "set", "--out", "a.h5"], "a.h5");
     let before = place.read("a.h5");
     place.write("set/b.png", b"no");
@@ -40,10 +40,10 @@ fn a_failed_import_leaves_the_old_file_alone() {
 #[test]
 fn quiet_says_nothing_and_json_says_all() {
     let place = Place::of("dtkc-data");
-    place.write("set/a.png", &gray_png(4, 4, 1));
-    let said = place.run(&["import", "set", "--out", "a.h5", "--quiet"]);
+    place.write("set/a.png", gray_png(4, 4, 1));
+    let said = place.run(["import", "set", "--out", "a.h5", "--quiet"]);
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", ""));
-    let said = place.run(&["import", "set", "--out", "a.h5", "--json", "--name", "mine"]);
+    let said = place.run(["import", "set", "--out", "a.h5", "--json", "--name", "mine"]);
     let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(summary["name"], "mine");
     assert_eq!(summary["kind"], "images");
@@ -57,7 +57,7 @@ fn quiet_says_nothing_and_json_says_all() {
 fn a_file_that_cannot_grow_is_one_sentence() {
     let place = Place::of("dtkc-data");
     for i in 0..40 {
-        place.write(&format!("set/{i}.png"), &gray_png(128, 128, i));
+        place.write(&format!("set/{i}.png"), gray_png(128, 128, i));
     }
     let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" import set --out a.h5";
     let mut shell = std::process::Command::new("sh");

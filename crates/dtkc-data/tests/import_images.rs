@@ -1,7 +1,8 @@
 //! `dtkc-data import` of folders, archives and files of images.
 #![allow(clippy::unwrap_used)]
 
-use dtkc_testing::files::{gray_png, gz, png_that_claims, rgb_image, tar, zip};
+use dtkc_item::Resize;
+use dtkc_testing::files::{gray_png, gz, idx, png_that_claims, rgb_image, tar, zip};
 use dtkc_testing::{Place, first_pixels, labels, paths};
 use image::ImageFormat;
 
@@ -14,7 +15,7 @@ fn skipped(place: &Place, name: &str) -> Vec<String> {
 fn a_folder_comes_in_natural_order_with_paths() {
     let place = Place::of("dtkc-data");
     for (name, value) in [("photos/img10.png", 100), ("photos/img9.png", 90), ("photos/sub/a.png", 5)] {
-        place.write(name, &gray_png(6, 8, value));
+        place.write(name, gray_png(6, 8, value));
     }
     place.write("photos/notes.txt", b"hello");
     let dataset = place.made(&["import", "photos", "--out", "a.h5"], "a.h5");
@@ -29,16 +30,16 @@ fn a_folder_comes_in_natural_order_with_paths() {
 fn folders_become_labels() {
     let place = Place::of("dtkc-data");
     for (name, value) in [("set/dog/1.png", 1), ("set/cat/1.png", 2), ("set/cat/2.png", 3), ("set/loose.png", 4)] {
-        place.write(name, &gray_png(4, 4, value));
+        place.write(name, gray_png(4, 4, value));
     }
     let dataset = place.made(&["import", "set", "--labels-from-folders", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["cat", "dog"]);
     assert_eq!(labels(&dataset), [0, 0, 1]);
     assert_eq!(first_pixels(&dataset), [2, 3, 1]);
     assert_eq!(skipped(&place, "a.h5.skipped.csv"), ["loose.png,no_class,the image lies in no class folder"]);
-    let said = place.run(&["import", "set", "--out", "b.h5"]);
+    let said = place.run(["import", "set", "--out", "b.h5"]);
     assert!(said.out.contains("--labels-from-folders"), "{}", said.out);
-    place.write("flat/a.png", &gray_png(4, 4, 1));
+    place.write("flat/a.png", gray_png(4, 4, 1));
     let error = place.fails(&["import", "flat", "--labels-from-folders", "--out", "c.h5"], 1);
     assert!(error.contains("no folders that could be labels"), "{error}");
 }
@@ -47,7 +48,7 @@ fn folders_become_labels() {
 fn classes_are_chosen_by_name_or_number() {
     let place = Place::of("dtkc-data");
     for (name, value) in [("set/a/1.png", 1), ("set/b/1.png", 2), ("set/c/1.png", 3)] {
-        place.write(name, &gray_png(4, 4, value));
+        place.write(name, gray_png(4, 4, value));
     }
     let import = ["import", "set", "--labels-from-folders", "--out", "a.h5", "--classes"];
     let dataset = place.made(&[&import[..], &["c,a"]].concat(), "a.h5");
@@ -84,7 +85,7 @@ fn coil_names_give_labels_in_folders_and_archives() {
     names.iter().for_each(|n| {
         place.write(n, &image);
     });
-    place.write("coil.zip", &zip(&names.map(|n| (n, &image[..]))));
+    place.write("coil.zip", zip(&names.map(|n| (n, &image[..]))));
     for source in ["coil-100", "coil.zip"] {
         let dataset = place.made(&["import", source, "--out", "a.h5"], "a.h5");
         assert_eq!(labels(&dataset), [2, 2, 10], "{source}");
@@ -100,13 +101,13 @@ fn coil_names_give_labels_in_folders_and_archives() {
 #[test]
 fn bad_images_are_skipped_counted_and_listed() {
     let place = Place::of("dtkc-data");
-    place.write("set/good.png", &gray_png(4, 4, 1));
+    place.write("set/good.png", gray_png(4, 4, 1));
     place.write("set/text.png", b"this is not an image");
     let jpeg = rgb_image(512, 512, [200, 10, 10], ImageFormat::Jpeg);
     place.write("set/cut.jpg", &jpeg[..jpeg.len() - 200]);
     place.write("set/empty.png", b"");
-    place.write("set/huge.png", &png_that_claims(60_000, 60_000));
-    let said = place.run(&["import", "set", "--out", "a.h5", "--json"]);
+    place.write("set/huge.png", png_that_claims(60_000, 60_000));
+    let said = place.run(["import", "set", "--out", "a.h5", "--json"]);
     assert_eq!(said.code, 0, "{}", said.err);
     let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((&summary["count"], &summary["skipped"]), (&1.into(), &4.into()));
@@ -136,7 +137,7 @@ fn only_bad_images_are_an_error() {
 #[test]
 fn a_symlink_loop_survives() {
     let place = Place::of("dtkc-data");
-    place.write("set/a/1.png", &gray_png(4, 4, 1));
+    place.write("set/a/1.png", gray_png(4, 4, 1));
     std::os::unix::fs::symlink(place.path("set"), place.path("set/a/loop")).unwrap();
     let dataset = place.made(&["import", "set", "--out", "a.h5"], "a.h5");
     assert_eq!(paths(&dataset), ["a/1.png"]);
@@ -146,16 +147,16 @@ fn a_symlink_loop_survives() {
 fn sizes_and_colours_are_chosen_and_can_be_given() {
     let place = Place::of("dtkc-data");
     for i in 0..4 {
-        place.write(&format!("set/{i}.png"), &gray_png(10, 12, i));
+        place.write(&format!("set/{i}.png"), gray_png(10, 12, i));
     }
-    place.write("set/odd.png", &rgb_image(20, 20, [50, 60, 70], ImageFormat::Png));
-    let said = place.run(&["import", "set", "--out", "a.h5"]);
+    place.write("set/odd.png", rgb_image(20, 20, [50, 60, 70], ImageFormat::Png));
+    let said = place.run(["import", "set", "--out", "a.h5"]);
     assert!(said.out.contains("5 images of 10x12x3") && said.out.contains("most common"), "{}", said.out);
     let dataset = place.made(&["import", "set", "--out", "a.h5", "--size", "6x7", "--color", "gray"], "a.h5");
     assert_eq!(dataset.image_shape().unwrap().to_string(), "6x7x1");
-    place.write("mixed/a.png", &gray_png(300, 400, 1));
-    place.write("mixed/b.png", &gray_png(200, 100, 1));
-    let said = place.run(&["import", "mixed", "--out", "a.h5"]);
+    place.write("mixed/a.png", gray_png(300, 400, 1));
+    place.write("mixed/b.png", gray_png(200, 100, 1));
+    let said = place.run(["import", "mixed", "--out", "a.h5"]);
     assert!(said.out.contains("2 images of 64x64x1") && said.out.contains("--size"), "{}", said.out);
     // A wide image: fit pads with black, crop and stretch fill.
     for (resize, corner) in [("fit", 0), ("crop", 1), ("stretch", 1)] {
@@ -164,15 +165,51 @@ fn sizes_and_colours_are_chosen_and_can_be_given() {
     }
     for flags in [["--size", "0x4"], ["--resize", "zoom"], ["--color", "cmyk"], ["--format", "docx"], ["--limit", "0"]]
     {
-        assert_eq!(place.run(&[&["import", "set", "--out", "b.h5"][..], &flags].concat()).code, 2, "{flags:?}");
+        assert_eq!(place.run([&["import", "set", "--out", "b.h5"][..], &flags].concat()).code, 2, "{flags:?}");
     }
+}
+
+#[test]
+fn the_rule_for_resizing_is_kept() {
+    let place = Place::of("dtkc-data");
+    place.write("set/a.png", gray_png(8, 8, 1));
+    place.write("set/b.png", gray_png(8, 8, 2));
+    place.write("images-idx3-ubyte", idx(&[2, 8, 8], &[7; 128]));
+    let import = |args: &[&str], out| place.made(&[&["import"][..], args, &["--out", out]].concat(), out).resize();
+    // Files may have any size, so that a rule belongs to them; arrays that stay as they are follow none.
+    assert_eq!(import(&["set"], "fit.h5"), Some(Resize::Fit));
+    assert_eq!(import(&["set", "--resize", "crop"], "crop.h5"), Some(Resize::Crop));
+    assert_eq!(import(&["images-idx3-ubyte"], "array.h5"), None);
+    assert_eq!(import(&["images-idx3-ubyte", "--color", "rgb"], "a.h5"), None);
+    assert_eq!(import(&["images-idx3-ubyte", "--size", "4x4"], "a.h5"), Some(Resize::Fit));
+    assert_eq!(import(&["images-idx3-ubyte", "--resize", "stretch"], "a.h5"), Some(Resize::Stretch));
+    // Our own files keep theirs.
+    assert_eq!(import(&["crop.h5"], "a.h5"), Some(Resize::Crop));
+    assert_eq!(import(&["crop.h5", "--size", "4x6"], "a.h5"), Some(Resize::Crop));
+    assert_eq!(import(&["crop.h5", "--resize", "fit"], "a.h5"), Some(Resize::Fit));
+    let said = place.run(["import", "crop.h5", "fit.h5", "--out", "a.h5"]).ok();
+    assert!(said.contains("several ways (crop, fit); fit is taken"), "{said}");
+    assert_eq!(place.made(&["synth", "--count", "10", "--out", "g.h5"], "g.h5").resize(), None);
+
+    let resize = |line: &str| {
+        let said = place.run_line(&format!("{line} --out a.h5")).ok();
+        (place.open("a.h5").resize(), said.contains("note: "))
+    };
+    assert_eq!(resize("subset crop.h5 --count 1"), (Some(Resize::Crop), false));
+    assert_eq!(resize("merge crop.h5 crop.h5"), (Some(Resize::Crop), false));
+    assert_eq!(resize("merge array.h5 crop.h5 --drop-labels"), (Some(Resize::Crop), false));
+    assert_eq!(resize("merge crop.h5 fit.h5"), (None, true));
+    assert!(place.run_line("info crop.h5").ok().contains("  resize       crop\n"));
+    let json: serde_json::Value = serde_json::from_str(&place.run_line("info crop.h5 --json").ok()).unwrap();
+    assert_eq!(json["resize"], "crop");
+    assert!(!place.run_line("info array.h5").ok().contains("resize"));
 }
 
 #[test]
 fn several_folders_are_joined_and_named_apart() {
     let place = Place::of("dtkc-data");
-    place.write("one/a.png", &gray_png(4, 4, 1));
-    place.write("two/a.png", &gray_png(4, 4, 2));
+    place.write("one/a.png", gray_png(4, 4, 1));
+    place.write("two/a.png", gray_png(4, 4, 2));
     let dataset = place.made(&["import", "one", "two", "--out", "a.h5"], "a.h5");
     assert_eq!(paths(&dataset), ["one/a.png", "two/a.png"]);
     let dataset = place.made(&["import", "two/a.png", "one/a.png", "--out", "a.h5"], "a.h5");
@@ -184,7 +221,7 @@ fn many_images_keep_their_order_and_the_limit_holds() {
     let place = Place::of("dtkc-data");
     for i in 0..300u32 {
         let side = 4 + i % 3;
-        place.write(&format!("set/{i}.png"), &gray_png(side, side, (i % 256) as u8));
+        place.write(&format!("set/{i}.png"), gray_png(side, side, (i % 256) as u8));
     }
     let dataset = place.made(&["import", "set", "--size", "4x4", "--out", "a.h5"], "a.h5");
     let expected: Vec<u8> = (0..300u32).map(|i| (i % 256) as u8).collect();

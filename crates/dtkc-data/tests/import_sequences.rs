@@ -11,7 +11,7 @@ const TEST: &str = "@problemName V\n@timeStamps false\n@classLabel true a b c\n@
 fn ts_files_are_joined_and_classes_chosen() {
     let place = Place::of("dtkc-data");
     place.write("v/V_TEST.ts", TEST.as_bytes());
-    place.write("v/V_TRAIN.ts.gz", &gz(TRAIN.as_bytes()));
+    place.write("v/V_TRAIN.ts.gz", gz(TRAIN.as_bytes()));
     let dataset = place.made(&["import", "v", "--out", "a.h5"], "a.h5");
     assert_eq!((dataset.len(), dataset.shape().dim()), (3, Some(2)));
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["a", "b", "c"]);
@@ -21,7 +21,7 @@ fn ts_files_are_joined_and_classes_chosen() {
     let dataset = place.made(&["import", "v", "--classes", "c,a", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["a", "c"]);
     assert_eq!(labels(&dataset), [1, 0]);
-    let said = place.run(&["import", "v", "--out", "a.h5"]);
+    let said = place.run(["import", "v", "--out", "a.h5"]);
     assert!(said.out.contains("3 sequences of 2 dimensions") && said.out.contains("b: 1"), "{}", said.out);
     let error = place.fails(&["import", "a.h5", "--out", "b.h5"], 1);
     assert!(error.contains("a dataset of sequences already"), "{error}");
@@ -32,7 +32,7 @@ fn arabic_digits_follow_from_the_order() {
     let place = Place::of("dtkc-data");
     let row = |v: usize| format!("{}\n", [v.to_string().as_str(); 13].join(" "));
     let text: String = (0..20).map(|k| format!("            \n{}{}", row(k), row(k + 100))).collect();
-    place.write("Train_Arabic_Digit.txt.gz", &gz(text.as_bytes()));
+    place.write("Train_Arabic_Digit.txt.gz", gz(text.as_bytes()));
     let dataset = place.made(&["import", "Train_Arabic_Digit.txt.gz", "--out", "a.h5"], "a.h5");
     assert_eq!((dataset.len(), dataset.shape().dim()), (20, Some(13)));
     assert_eq!(labels(&dataset), (0..20).map(|k| k / 2).collect::<Vec<i64>>());

@@ -35,7 +35,7 @@ fn sizes_and_faults() {
     let dataset = place.made(&["synth", "--count", "10", "--size", "20x36", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.image_shape().unwrap().to_string(), "20x36x1");
     assert!(place.fails(&["synth", "--size", "8x8", "--out", "b.h5"], 2).contains("12x12"));
-    assert_eq!(place.run(&["synth", "--kind", "faces", "--out", "b.h5"]).code, 2);
-    assert_eq!(place.run(&["synth", "--count", "0", "--out", "b.h5"]).code, 2);
-    assert_eq!(place.run(&["synth", "--out", "gone/b.h5"]).code, 1);
+    assert_eq!(place.run(["synth", "--kind", "faces", "--out", "b.h5"]).code, 2);
+    assert_eq!(place.run(["synth", "--count", "0", "--out", "b.h5"]).code, 2);
+    assert_eq!(place.run(["synth", "--out", "gone/b.h5"]).code, 1);
 }

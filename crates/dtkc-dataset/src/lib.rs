@@ -1,7 +1,7 @@
 //! The dataset file: HDF5 schema, reader, writer, and minibatches from it.
 //!
 //! The file layout is schema 1. Root attributes: `dtkc_schema` = 1, `kind` = "images" or "sequences",
-//! `name`, `source`. Images: `/images` u8 `[n, h, w, c]`; sequences: `/values` f32 `[sum of lengths, dim]`
+//! `name`, `source`, and optionally `resize`, how images were brought to their size. Images: `/images` u8 `[n, h, w, c]`; sequences: `/values` f32 `[sum of lengths, dim]`
 //! and `/offsets` u64 `[n + 1]`; both with optional `/labels` i64 `[n]`, `/label_names` str `[classes]`
 //! and `/paths` str `[n]`. Any HDF5 tool reads it.
 //!

@@ -11,6 +11,8 @@ pub const KIND: &str = "kind";
 pub const NAME: &str = "name";
 /// Root attribute: where the set came from.
 pub const SOURCE: &str = "source";
+/// Root attribute, optional: how images were brought to their size, "fit", "stretch" or "crop".
+pub const RESIZE: &str = "resize";
 
 /// u8 `[n, h, w, c]`.
 pub const IMAGES: &str = "images";

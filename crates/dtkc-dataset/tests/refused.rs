@@ -79,6 +79,9 @@ fn wrong_kinds_shapes_and_types() {
     let open = |fill: &dyn Fn(&hdf5::File)| refused(&schema(&place, "images", fill));
     assert!(refused(&schema(&place, "sounds", |_| {})).contains("its kind is 'sounds'"));
     assert!(open(&|_| {}).contains("/images is missing"));
+    let zoom: VarLenUnicode = "zoom".parse().unwrap();
+    let text = open(&|f| f.new_attr::<VarLenUnicode>().create("resize").unwrap().write_scalar(&zoom).unwrap());
+    assert!(text.contains("its attribute resize: 'zoom' is not a way to resize; use fit, stretch or crop"), "{text}");
     assert!(open(&|f| drop(f.create_group("images").unwrap())).contains("/images is not a dataset"));
     let three = ndarray::Array3::<u8>::zeros((3, 4, 4));
     let text = open(&|f| drop(f.new_dataset_builder().with_data(&three).create("images").unwrap()));

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use dtkc_dataset::{Batches, DataError, Dataset, LoadOptions, Writer, WriterOptions};
-use dtkc_item::{ImageShape, ItemKind, ItemShape};
+use dtkc_item::{ImageShape, ItemKind, ItemShape, Resize};
 use dtkc_testing::{CHUNK_ROWS, Place, SHAPE, Set, image, sequence, write_sequences};
 
 const GRAY: ImageShape = ImageShape { height: 28, width: 28, channels: 1 };
@@ -39,6 +39,19 @@ fn attributes_labels_names_and_paths_come_back() {
     assert_eq!(bare.labels().unwrap(), None);
     assert_eq!(bare.label_names().unwrap(), None);
     assert_eq!(bare.paths(0..1).unwrap(), None);
+}
+
+#[test]
+fn negative_labels_need_no_name() {
+    let place = Place::new();
+    let path = place.path("a.h5");
+    let mut writer = Writer::create(&path, WriterOptions::new(GRAY, "x", "")).unwrap();
+    for label in [1, -1, 0] {
+        writer.push_image(&image(GRAY, 0), Some(label), None).unwrap();
+    }
+    writer.set_label_names(vec!["cat".into(), "dog".into()]);
+    writer.finish().unwrap();
+    assert_eq!(Dataset::open(&path).unwrap().labels().unwrap().unwrap(), [1, -1, 0]);
 }
 
 #[test]
@@ -81,6 +94,28 @@ fn a_fingerprint_names_the_content_only() {
     // hashlib.sha256(b"dtkc images 1 2x1x1\n\x00\x00") in Python.
     let tiny = Set::new(ImageShape { height: 2, width: 1, channels: 1 }, 1);
     assert_eq!(print(&tiny, "e.h5"), "a27f2a293ee9ff1bcbc87a1d28aa9e6c7055617363e6413f278e3a3a94ae937a");
+}
+
+#[test]
+fn the_rule_for_resizing_comes_back_and_is_no_content() {
+    let place = Place::new();
+    let write = |resize| {
+        let path = place.path("a.h5");
+        let mut writer = Writer::create(&path, WriterOptions { resize, ..WriterOptions::new(GRAY, "x", "") }).unwrap();
+        writer.push_image(&image(GRAY, 0), None, None).unwrap();
+        writer.finish().unwrap();
+        Dataset::open(&path).unwrap()
+    };
+    let without = write(None);
+    assert_eq!(without.resize(), None);
+    for rule in [Resize::Fit, Resize::Stretch, Resize::Crop] {
+        let dataset = write(Some(rule));
+        assert_eq!(dataset.resize(), Some(rule));
+        assert_eq!(dataset.fingerprint().unwrap(), without.fingerprint().unwrap());
+    }
+    let sequences = WriterOptions::new(ItemShape::Sequence { dim: 1 }, "s", "");
+    let error = Writer::create(&place.path("s.h5"), WriterOptions { resize: Some(Resize::Crop), ..sequences });
+    assert_eq!(error.unwrap_err().to_string(), "only images have a rule for resizing");
 }
 
 #[test]

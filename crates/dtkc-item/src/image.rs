@@ -58,10 +58,11 @@ impl FromStr for Color {
 }
 
 /// How an image of another size is brought to the wanted size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Resize {
-    /// The whole image, proportions kept, centred on black.
+    /// The whole image, proportions kept, centred on black. What is done where nobody says otherwise.
+    #[default]
     Fit,
     /// The whole image, proportions not kept.
     Stretch,

@@ -76,3 +76,29 @@ pub fn idx(dims: &[u32], values: &[u8]) -> Vec<u8> {
     bytes.extend(values);
     bytes
 }
+
+/// A MAT v5 file of arrays of bytes, each with its name and shape, in MATLAB's order.
+pub fn mat(arrays: &[(&str, &[u32], &[u8])]) -> Vec<u8> {
+    const UINT8: u32 = 2;
+    const INT8: u32 = 1;
+    const INT32: u32 = 5;
+    const UINT32: u32 = 6;
+    const MATRIX: u32 = 14;
+    const CLASS_UINT8: u32 = 9;
+    let element = |kind: u32, content: &[u8]| {
+        let mut bytes = [kind.to_le_bytes(), (content.len() as u32).to_le_bytes()].concat();
+        bytes.extend(content);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    };
+    let mut bytes = vec![b' '; 124];
+    bytes.extend(b"\0\x01IM");
+    for (name, dims, values) in arrays {
+        let dims: Vec<u8> = dims.iter().flat_map(|d| d.to_le_bytes()).collect();
+        let flags = [CLASS_UINT8.to_le_bytes(), [0; 4]].concat();
+        let parts = [(UINT32, &flags[..]), (INT32, &dims), (INT8, name.as_bytes()), (UINT8, values)];
+        let content: Vec<u8> = parts.iter().flat_map(|(kind, content)| element(*kind, content)).collect();
+        bytes.extend(element(MATRIX, &content));
+    }
+    bytes
+}

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use dtkc_cli::{Terminal, Usage};
 use dtkc_dataset::{DataError, Dataset, Writer, WriterOptions};
 use dtkc_human as human;
-use dtkc_item::ItemKind;
+use dtkc_item::{ItemKind, Resize};
 use dtkc_observe::Observer;
 
 use super::StorageArgs;
@@ -35,6 +35,8 @@ pub struct NewSet {
     pub source: String,
     pub label_names: Option<Vec<String>>,
     pub paths: bool,
+    /// How images were brought to their size.
+    pub resize: Option<Resize>,
     /// Items in all.
     pub count: usize,
 }
@@ -62,10 +64,10 @@ impl<'a> Output<'a> {
     /// Starts a file like `model`, which is one of the sources. `work` is the command's name.
     pub fn create(work: &str, args: &'a OutputArgs, model: &Dataset, set: NewSet) -> anyhow::Result<Self> {
         let name = args.name.clone().unwrap_or_else(|| stem(&args.out));
-        let NewSet { source, label_names, paths, count } = set;
+        let NewSet { source, label_names, paths, resize, count } = set;
         let compression = args.storage.compression();
-        let options =
-            WriterOptions { compression, paths, label_names, ..WriterOptions::new(model.shape(), name, source) };
+        let like = WriterOptions::new(model.shape(), name, source);
+        let options = WriterOptions { compression, paths, label_names, resize, ..like };
         let writer = Writer::create(&args.out, options)?;
         let terminal = Terminal::new(false);
         terminal.begin(work, model.kind().name(), Some(count as u64));
@@ -152,7 +154,7 @@ pub fn find_classes(dataset: &Dataset, wanted: &[String]) -> anyhow::Result<Vec<
     for text in wanted {
         let by_name = names.iter().position(|name| name == text).map(|label| label as i64);
         let label = by_name.or_else(|| text.parse().ok());
-        match label.filter(|label| present.contains(label)) {
+        match label.filter(|label| *label >= 0 && present.contains(label)) {
             Some(label) => labels.push(label),
             None => return Err(Usage(unknown_class(dataset, text, &present, &names)).into()),
         }
@@ -163,7 +165,7 @@ pub fn find_classes(dataset: &Dataset, wanted: &[String]) -> anyhow::Result<Vec<
 }
 
 fn unknown_class(dataset: &Dataset, text: &str, present: &[i64], names: &[String]) -> String {
-    let mut known: Vec<i64> = present.to_vec();
+    let mut known: Vec<i64> = present.iter().copied().filter(|&label| label >= 0).collect();
     known.sort_unstable();
     known.dedup();
     let title = |label: &i64| names.get(*label as usize).cloned().unwrap_or_else(|| label.to_string());

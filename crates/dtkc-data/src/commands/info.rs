@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use dtkc_cli::Terminal;
 use dtkc_dataset::{Dataset, Storage};
 use dtkc_human as human;
-use dtkc_item::{ImageShape, ItemKind};
+use dtkc_item::{ImageShape, ItemKind, Resize};
 use dtkc_observe::Observer;
 use serde::Serialize;
 
@@ -55,11 +55,16 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<ImageShape>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    resize: Option<Resize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     sequence: Option<SequenceShape>,
     storage: Storage,
     has_paths: bool,
     /// `null` where the set has no labels.
     classes: Option<Vec<Class>>,
+    /// Items of a labelled set whose class is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unlabelled: Option<usize>,
     /// `null` with `--quick`.
     values: Option<ValueRange>,
     /// `null` with `--quick`.
@@ -97,6 +102,7 @@ impl Report {
             longest: lengths.iter().copied().max().unwrap_or(0),
             steps: lengths.iter().sum(),
         });
+        let (classes, unlabelled) = classes(dataset)?;
         Ok(Self {
             path: dataset.path().to_owned(),
             kind: dataset.kind(),
@@ -104,10 +110,12 @@ impl Report {
             source: dataset.source().to_owned(),
             count: dataset.len(),
             image: dataset.image_shape(),
+            resize: dataset.resize(),
             sequence,
             storage: dataset.storage().clone(),
             has_paths: dataset.has_paths(),
-            classes: classes(dataset)?,
+            classes,
+            unlabelled: Some(unlabelled).filter(|&count| count > 0),
             values,
             fingerprint,
         })
@@ -123,6 +131,9 @@ impl Report {
         line("values", format!("{} {:?}{}", self.storage.dtype, self.storage.shape, self.range()));
         line("stored", self.storage_text());
         line("file", human::bytes(self.storage.file_bytes));
+        if let Some(resize) = self.resize {
+            line("resize", resize.to_string());
+        }
         line("paths", if self.has_paths { "yes" } else { "no" }.into());
         if let Some(fingerprint) = &self.fingerprint {
             line("fingerprint", fingerprint.clone());
@@ -133,6 +144,9 @@ impl Report {
                 text.push_str(&self.class_table(classes));
             }
             None => line("labels", "none".into()),
+        }
+        if let Some(count) = self.unlabelled {
+            let _ = writeln!(text, "  {:<12} {}", "unlabelled", human::count(count as u64));
         }
         text
     }
@@ -212,14 +226,16 @@ impl Class {
     }
 }
 
-/// Classes by label; a named class without items is listed, too.
-fn classes(dataset: &Dataset) -> anyhow::Result<Option<Vec<Class>>> {
-    let Some(labels) = dataset.labels()? else { return Ok(None) };
+/// Classes by label, and the number of items of none. A named class without items is listed, too.
+fn classes(dataset: &Dataset) -> anyhow::Result<(Option<Vec<Class>>, usize)> {
+    let Some(labels) = dataset.labels()? else { return Ok((None, 0)) };
     let names = dataset.label_names()?.unwrap_or_default();
     let mut counts: BTreeMap<i64, usize> = (0..names.len() as i64).map(|label| (label, 0)).collect();
-    for label in labels {
+    let (mut labelled, all) = (0, labels.len());
+    for label in labels.into_iter().filter(|&label| label >= 0) {
         *counts.entry(label).or_default() += 1;
+        labelled += 1;
     }
     let class = |(label, count)| Class { label, name: names.get(label as usize).cloned(), count };
-    Ok(Some(counts.into_iter().map(class).collect()))
+    Ok((Some(counts.into_iter().map(class).collect()), all - labelled))
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::bail;
 use dtkc_cli::interrupt;
 use dtkc_dataset::Dataset;
+use dtkc_item::Resize;
 
 use super::copy::{NewSet, Output, OutputArgs, Part};
 
@@ -24,7 +25,8 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 All sets must hold items of the same shape. Classes with the same name become one class; labels without
-names keep their numbers.
+names keep their numbers. The rule by which images were brought to their size is kept where the sets that have
+one agree.
 
 Examples:
   dtkc-data merge train.h5 test.h5 --out all.h5
@@ -45,15 +47,35 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     };
     let paths = datasets.iter().any(Dataset::has_paths);
     let count = datasets.iter().map(Dataset::len).sum();
+    let (resize, note) = resize_of(&datasets);
     let names: Vec<&str> = datasets.iter().map(Dataset::name).collect();
     let source = format!("merge of {}", names.join(", "));
-    let set = NewSet { source, label_names, paths, count };
+    let set = NewSet { source, label_names, paths, resize, count };
     let mut output = Output::create("merge", &args.output, first, set)?;
     for (dataset, labels) in datasets.iter().zip(&mut labels) {
         let indices = (0..dataset.len()).collect();
         output.copy(&Part { dataset, indices, labels: labels.take() })?;
     }
-    output.finish()
+    output.finish()?;
+    if let Some(note) = note {
+        println!("note: {note}");
+    }
+    Ok(())
+}
+
+/// The rule for resizing that the sets have in common; a set without one has nothing to say. Sets that differ give a
+/// set without, and a remark.
+fn resize_of(datasets: &[Dataset]) -> (Option<Resize>, Option<String>) {
+    let mut ruled = datasets.iter().filter_map(|d| Some((d, d.resize()?)));
+    let Some((first, rule)) = ruled.next() else { return (None, None) };
+    let Some((other, different)) = ruled.find(|(_, other)| *other != rule) else { return (Some(rule), None) };
+    let (first, other) = (first.path().display(), other.path().display());
+    let note = format!(
+        "{first} was brought to size by {rule}, {other} by {different}; the new set says neither, so that models made \
+         from it use {}",
+        Resize::default()
+    );
+    (None, Some(note))
 }
 
 fn check_same_shape(first: &Dataset, other: &Dataset) -> anyhow::Result<()> {
@@ -88,7 +110,7 @@ fn labels_of(datasets: &[Dataset]) -> anyhow::Result<Option<Labels>> {
 }
 
 /// Brings labels to one numbering by name, in the order of first appearance. A label without a name counts
-/// as named by its number, unless no set has names: then the numbers stay as they are.
+/// as named by its number, unless no set has names: then the numbers stay as they are. Negative labels name no class.
 fn reconcile(sets: Vec<(Vec<i64>, Option<Vec<String>>)>) -> Labels {
     if sets.iter().all(|(_, names)| names.is_none()) {
         return (sets.into_iter().map(|(labels, _)| labels).collect(), None);
@@ -103,7 +125,7 @@ fn reconcile(sets: Vec<(Vec<i64>, Option<Vec<String>>)>) -> Labels {
     };
     let mut all = Vec::new();
     for (labels, own) in sets {
-        let mut present = labels.clone();
+        let mut present: Vec<i64> = labels.iter().copied().filter(|&label| label >= 0).collect();
         present.sort_unstable();
         present.dedup();
         let classes: Vec<(i64, i64)> = match own {
@@ -141,8 +163,8 @@ mod tests {
 
     #[test]
     fn a_number_is_a_name_beside_names() {
-        let (labels, merged) = reconcile(vec![(vec![0, 1], names(&["1", "0"])), (vec![0, 1, 30], None)]);
-        assert_eq!(labels, [vec![0, 1], vec![1, 0, 2]]);
+        let (labels, merged) = reconcile(vec![(vec![0, 1, -1], names(&["1", "0"])), (vec![0, 1, -1, 30], None)]);
+        assert_eq!(labels, [vec![0, 1, -1], vec![1, 0, -1, 2]]);
         assert_eq!(merged, names(&["1", "0", "30"]));
     }
 }

@@ -46,6 +46,9 @@ Examples:
   dtkc-data preview mnist.h5 --out mnist.png
   dtkc-data preview photos.h5 --columns 24 --rows 12 --seed 7 --out photos.png";
 
+/// The place of items whose class is not known: behind all classes.
+const UNLABELLED: i64 = i64::MAX;
+
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let dataset = Dataset::open(&args.file)?;
@@ -74,15 +77,21 @@ pub fn run(args: Args) -> anyhow::Result<()> {
 /// One row per class with some of its images, and the number of classes that found no room.
 fn by_class(args: &Args, dataset: &Dataset, labels: &[i64]) -> anyhow::Result<(Vec<Row>, usize)> {
     let names = dataset.label_names()?.unwrap_or_default();
-    let mut classes = if args.classes.is_empty() { labels.to_vec() } else { find_classes(dataset, &args.classes)? };
+    // All negative labels say the same, and come last.
+    let class_of = |label: i64| if label < 0 { UNLABELLED } else { label };
+    let all = || labels.iter().map(|&label| class_of(label)).collect();
+    let mut classes: Vec<i64> = if args.classes.is_empty() { all() } else { find_classes(dataset, &args.classes)? };
     classes.sort_unstable();
     classes.dedup();
     let most = usize::from(args.rows.unwrap_or(40));
     let more = classes.len().saturating_sub(most);
     classes.truncate(most);
     let rows = classes.into_iter().map(|class| {
-        let members: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] == class).collect();
-        let name = names.get(class as usize).cloned().unwrap_or_else(|| class.to_string());
+        let members: Vec<usize> = (0..labels.len()).filter(|&i| class_of(labels[i]) == class).collect();
+        let name = match class {
+            UNLABELLED => "unlabelled".to_owned(),
+            _ => names.get(class as usize).cloned().unwrap_or_else(|| class.to_string()),
+        };
         let count = human::count(members.len() as u64);
         Row { name, count, indices: sample(&members, usize::from(args.columns), args.seed) }
     });

@@ -41,6 +41,9 @@ fn text(summary: &Summary) -> String {
     if !summary.classes.is_empty() {
         text += &format!("classes: {}\n", classes(summary));
     }
+    if summary.unlabelled > 0 {
+        text += &format!("unlabelled: {} (negative labels)\n", human::count(summary.unlabelled));
+    }
     for note in &summary.notes {
         text += &format!("note: {note}\n");
     }

@@ -70,7 +70,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let (labels, label_names) = renumber(&dataset, &indices)?;
     let paths = dataset.has_paths();
     let source = format!("{} of {} items of {}", indices.len(), dataset.len(), described(&dataset));
-    let set = NewSet { source, label_names, paths, count: indices.len() };
+    let set = NewSet { source, label_names, paths, resize: dataset.resize(), count: indices.len() };
     let mut output = Output::create("subset", &args.output, &dataset, set)?;
     output.copy(&Part { dataset: &dataset, indices, labels })?;
     output.finish()
@@ -117,7 +117,8 @@ fn within(range: &OpenRange, len: usize) -> Result<Range<usize>, Usage> {
 
 fn per_class(indices: &[usize], labels: &[i64], most: usize, seed: u64) -> Vec<usize> {
     let mut classes: HashMap<i64, Vec<usize>> = HashMap::new();
-    for &index in indices {
+    // An item whose class is not known is of none.
+    for &index in indices.iter().filter(|&&index| labels[index] >= 0) {
         classes.entry(labels[index]).or_default().push(index);
     }
     // The seed differs between classes, so that equal classes are not drawn alike.
@@ -132,15 +133,15 @@ fn per_class(indices: &[usize], labels: &[i64], most: usize, seed: u64) -> Vec<u
 /// Labels of the items, and the names of classes.
 type Labels = (Option<Vec<i64>>, Option<Vec<String>>);
 
-/// New labels and names: named classes that are gone leave no gap; labels without names stay.
+/// New labels and names: named classes that are gone leave no gap; labels without names and negative ones stay.
 fn renumber(dataset: &Dataset, indices: &[usize]) -> anyhow::Result<Labels> {
     let Some(all) = dataset.labels()? else { return Ok((None, None)) };
     let labels: Vec<i64> = indices.iter().map(|&i| all[i]).collect();
     let Some(names) = dataset.label_names()? else { return Ok((Some(labels), None)) };
-    let mut kept = labels.clone();
+    let mut kept: Vec<i64> = labels.iter().copied().filter(|&label| label >= 0).collect();
     kept.sort_unstable();
     kept.dedup();
-    let number = |label: &i64| kept.binary_search(label).map_or(0, |place| place as i64);
+    let number = |label: &i64| kept.binary_search(label).map_or(*label, |place| place as i64);
     let names = kept.iter().map(|&label| names[label as usize].clone()).collect();
     Ok((Some(labels.iter().map(number).collect()), Some(names)))
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::table::{Check, KnownSet};
+use super::table::{Check, Digits, KnownSet, Local};
 use super::verify;
 use crate::import::ImportError;
 
@@ -13,6 +13,8 @@ pub struct Found {
     pub files: Vec<PathBuf>,
     /// Names of those that differ from the publisher's.
     pub different: Vec<String>,
+    /// What these files mean by some of their labels.
+    pub digits: Digits,
 }
 
 /// Looks for the files of a set in a folder.
@@ -22,12 +24,12 @@ pub fn look(set: &KnownSet, folder: &Path) -> Result<Option<Found>, ImportError>
     // Of several that fit the shortest is the plainest.
     names.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     names.retain(|name| !name.ends_with(".part"));
-    for patterns in set.local {
+    for Local { files, digits } in set.local {
         let found: Option<Vec<PathBuf>> =
-            patterns.iter().map(|p| names.iter().find(|n| fits(p, n)).map(|n| folder.join(n))).collect();
+            files.iter().map(|p| names.iter().find(|n| fits(p, n)).map(|n| folder.join(n))).collect();
         if let Some(files) = found {
             let different = differing(set, &files)?;
-            return Ok(Some(Found { files, different }));
+            return Ok(Some(Found { files, different, digits }));
         }
     }
     Ok(None)

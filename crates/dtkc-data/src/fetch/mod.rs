@@ -51,8 +51,9 @@ pub fn fetch(
     options.source.get_or_insert_with(|| set.title.to_owned());
     let (first, names) = set.titles;
     if !names.is_empty() {
-        options.titles = Some(Titles { first, names: names.iter().map(|&n| n.to_owned()).collect() });
+        options.known.titles = Some(Titles { first, names: names.iter().map(|&n| n.to_owned()).collect() });
     }
+    options.known.digits = found.digits.to_vec();
     let mut summary = import(&found.files, &options, observer)?;
     summary.notes.extend(remarks(set, &found, &summary, &options));
     Ok(summary)

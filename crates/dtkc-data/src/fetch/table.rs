@@ -11,8 +11,8 @@ pub struct KnownSet {
     pub title: &'static str,
     /// The files to download.
     pub files: &'static [Remote],
-    /// Sets of files, each of which is enough; `*` stands for anything. The first that is there is taken.
-    pub local: &'static [&'static [&'static str]],
+    /// Sets of files, each of which is enough. The first that is there is taken.
+    pub local: &'static [Local],
     /// Checks of files that are known but not downloaded.
     pub also: &'static [(&'static str, Check)],
     /// Items in all, where the publisher's files are complete.
@@ -20,6 +20,18 @@ pub struct KnownSet {
     /// Names of the classes, from the number of the first one.
     pub titles: (i64, &'static [&'static str]),
 }
+
+/// Files that make up a set.
+#[derive(Debug)]
+pub struct Local {
+    /// Their names; `*` stands for anything.
+    pub files: &'static [&'static str],
+    /// What they mean by some of their labels, where that is not what they say.
+    pub digits: Digits,
+}
+
+/// Labels as files have them, and the classes that they mean.
+pub type Digits = &'static [(i64, i64)];
 
 /// A file to download.
 #[derive(Debug)]
@@ -144,7 +156,11 @@ pub const SETS: &[KnownSet] = &[
                 "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"
             ),
         ],
-        local: &[&["usps.bz2", "usps.t.bz2"], &["usps.h5"], &["usps", "usps.t"]],
+        local: &[
+            Local { files: &["usps.bz2", "usps.t.bz2"], digits: FROM_ONE },
+            plain(&["usps.h5"]),
+            Local { files: &["usps", "usps.t"], digits: FROM_ONE },
+        ],
         also: &[("usps.h5", Check::File("734f88c541104a956d88be2c95d03b4a463ffd74ccc2ba9c80841fb98e3fcb36"))],
         count: 9_298,
         titles: (0, &[]),
@@ -164,7 +180,10 @@ pub const SETS: &[KnownSet] = &[
                 "http://ufldl.stanford.edu/housenumbers/"
             ),
         ],
-        local: &[&["train_32x32.mat", "test_32x32.mat"], &["train_32x32*.mat"]],
+        local: &[
+            Local { files: &["train_32x32.mat", "test_32x32.mat"], digits: TEN_IS_ZERO },
+            Local { files: &["train_32x32*.mat"], digits: TEN_IS_ZERO },
+        ],
         also: &[],
         count: 99_289,
         titles: (0, &[]),
@@ -178,7 +197,7 @@ pub const SETS: &[KnownSet] = &[
             "http://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/coil-100/",
             "https://cave.cs.columbia.edu/old/databases/SLAM_coil-20_coil-100/coil-100/"
         )],
-        local: &[&["coil-100.zip"], &["coil-100*.zip"], &["coil-100"]],
+        local: &[plain(&["coil-100.zip"]), plain(&["coil-100*.zip"]), plain(&["coil-100"])],
         also: &[],
         count: 7_200,
         titles: (0, &[]),
@@ -193,9 +212,9 @@ pub const SETS: &[KnownSet] = &[
             members: &["CharacterTrajectories_TRAIN.ts", "CharacterTrajectories_TEST.ts"],
         }],
         local: &[
-            &["CharacterTrajectories_TRAIN.ts*", "CharacterTrajectories_TEST.ts*"],
-            &["CharacterTrajectories.ts*"],
-            &["CharacterTrajectories*.ts*"],
+            plain(&["CharacterTrajectories_TRAIN.ts*", "CharacterTrajectories_TEST.ts*"]),
+            plain(&["CharacterTrajectories.ts*"]),
+            plain(&["CharacterTrajectories*.ts*"]),
         ],
         also: &[],
         count: 2_858,
@@ -219,15 +238,29 @@ pub const SETS: &[KnownSet] = &[
                 "https://archive.ics.uci.edu/ml/machine-learning-databases/00195/"
             ),
         ],
-        local: &[&["Train_Arabic_Digit.txt*", "Test_Arabic_Digit.txt*"]],
+        local: &[plain(&["Train_Arabic_Digit.txt*", "Test_Arabic_Digit.txt*"])],
         also: &[],
         count: 8_800,
         titles: (0, &[]),
     },
 ];
 
-const IDX: &[&[&str]] =
-    &[&["train-images*idx3-ubyte*", "train-labels*idx1-ubyte*", "t10k-images*idx3-ubyte*", "t10k-labels*idx1-ubyte*"]];
+const IDX: &[Local] = &[plain(&[
+    "train-images*idx3-ubyte*",
+    "train-labels*idx1-ubyte*",
+    "t10k-images*idx3-ubyte*",
+    "t10k-labels*idx1-ubyte*",
+])];
+
+/// The LIBSVM pages count the digits of USPS from one.
+const FROM_ONE: Digits = &[(1, 0), (2, 1), (3, 2), (4, 3), (5, 4), (6, 5), (7, 6), (8, 7), (9, 8), (10, 9)];
+/// SVHN writes the digit 0 as class 10, because MATLAB counts from one.
+const TEN_IS_ZERO: Digits = &[(10, 0)];
+
+/// Files whose labels mean what they say.
+const fn plain(files: &'static [&'static str]) -> Local {
+    Local { files, digits: &[] }
+}
 
 #[cfg(test)]
 mod tests {
@@ -253,7 +286,11 @@ mod tests {
                 .flat_map(|f| if f.members.is_empty() { std::slice::from_ref(&f.name) } else { f.members })
                 .copied()
                 .collect();
-            assert!(set.local[0].iter().all(|p| there.iter().any(|n| super::super::local::fits(p, n))), "{}", set.name);
+            assert!(
+                set.local[0].files.iter().all(|p| there.iter().any(|n| super::super::local::fits(p, n))),
+                "{}",
+                set.name
+            );
         }
         assert!(find("imagenet").is_none());
     }

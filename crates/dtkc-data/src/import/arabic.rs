@@ -48,6 +48,7 @@ impl ArabicImporter {
             count: Some(blocks),
             classes: Classes::Numbers((0..DIGITS as i64).collect()),
             paths: false,
+            resize: None,
             origin: None,
             notes: Vec::new(),
         };

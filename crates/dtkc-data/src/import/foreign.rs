@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dtkc_dataset::{h5, schema};
+use dtkc_dataset::{Dataset, h5, schema};
 use hdf5::types::TypeDescriptor;
 use hdf5::{Group, Hyperslab, LinkType, SliceOrIndex};
 use ndarray::IxDyn;
@@ -12,7 +12,7 @@ use super::ImportError;
 use super::arrays::layout::{FlatShape, Order, resolve};
 use super::arrays::numeric::{Block, whole};
 use super::arrays::pair::{self, Keys, Named};
-use super::arrays::{ArrayReader, Part, labels_from};
+use super::arrays::{ArrayReader, Arrays, Part, labels_from};
 use super::{mat, stream};
 
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
@@ -30,16 +30,8 @@ pub fn matches(head: &[u8]) -> bool {
     head.starts_with(SIGNATURE) || head.get(512..520) == Some(SIGNATURE)
 }
 
-/// The arrays of images of a file, and its class names where it has them.
-pub struct Foreign {
-    /// One part for each array.
-    pub parts: Vec<Part>,
-    /// Class names by label, as our own files have them.
-    pub label_names: Option<Vec<String>>,
-}
-
-/// Opens a file and finds its images and labels.
-pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Foreign, ImportError> {
+/// Opens a file and finds its images, labels and class names.
+pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arrays, ImportError> {
     let order = if mat::matches_v73(&stream::head(path, 16)?) { Order::Matlab } else { Order::RowMajor };
     let file = open_file(path)?;
     if file.link_exists(schema::VALUES) && file.link_exists(schema::OFFSETS) {
@@ -64,7 +56,10 @@ pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Foreign
             .map_err(|e| ImportError::source(&name, e))?;
         parts.push(Part { name, layout, reader: Box::new(ForeignReader::new(path, dataset.clone())), labels });
     }
-    Ok(Foreign { parts, label_names: label_names(path, &file) })
+    let names = label_names(path, &file);
+    // One of our own says how its images were brought to their size.
+    let resize = Dataset::open(path).ok().and_then(|dataset| dataset.resize());
+    Ok(Arrays { format: "HDF5", parts, names, resize })
 }
 
 fn open_file(path: &Path) -> Result<hdf5::File, ImportError> {
@@ -238,7 +233,7 @@ mod tests {
         file.new_dataset_builder().with_data(&Array1::from(names)).create("label_names").unwrap();
         drop(file);
         let mut foreign = open(&path, &Keys::default(), None).unwrap();
-        assert_eq!(foreign.label_names.as_deref().unwrap(), ["zero", "one", "two"]);
+        assert_eq!(foreign.names.as_deref().unwrap(), ["zero", "one", "two"]);
         assert_eq!(foreign.parts[0].labels, Some(vec![1, 2]));
         assert_eq!(foreign.parts[0].layout.channel, 4);
         assert_eq!(foreign.parts[0].reader.read(12).unwrap(), Block::Floats((0..12).map(|v| v as f32).collect()));

@@ -155,6 +155,7 @@ impl ImageImporter {
             count: Some(listing.found.len() as u64),
             classes,
             paths: true,
+            resize: None,
             origin,
             notes,
         };

@@ -1,5 +1,5 @@
 //! LIBSVM text: one image per line, `label index:value index:value ...`, indices from one, zeros left
-//! out. USPS is published this way, with the digits as classes 1 to 10 and values from -1 to 1.
+//! out. USPS is published this way, with values from -1 to 1.
 
 use std::path::{Path, PathBuf};
 
@@ -38,10 +38,6 @@ pub fn open(path: &Path, flat: Option<FlatShape>) -> Result<Part, ImportError> {
     }
     let layout =
         resolve(&[labels.len(), width], Order::RowMajor, flat, None).map_err(|e| ImportError::file(path, e))?;
-    if layout.height == 16 && layout.width == 16 && labels.iter().all(|l| (1..=10).contains(l)) {
-        // USPS counts its digits from one.
-        labels.iter_mut().for_each(|l| *l -= 1);
-    }
     let reader = Box::new(SparseReader { path: path.to_owned(), lines, width });
     Ok(Part { name: path.display().to_string(), layout, reader, labels: Some(labels) })
 }
@@ -124,12 +120,6 @@ mod tests {
         part.reader.rewind().unwrap();
         assert_eq!(part.reader.read(4).unwrap(), Block::Floats(vec![-1.0, 0.0, 0.5, 0.0]));
         assert_eq!(part.reader.read(400).unwrap(), Block::Floats(vec![0.0, 0.0, 0.0, 1.0]));
-    }
-
-    #[test]
-    fn usps_digits_count_from_zero() {
-        let (_folder, part) = open_text("10 256:1\n1 1:1\n");
-        assert_eq!(part.unwrap().labels, Some(vec![9, 0]));
     }
 
     #[test]

@@ -59,26 +59,16 @@ pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Vec<Par
     for pair in pairs {
         let array = &arrays[pair.images];
         let name = format!("{} in {}", array.name, path.display());
-        let mut labels = match pair.labels {
+        let labels = match pair.labels {
             Some(i) => Some(read_labels(path, &arrays[i])?),
             None => None,
         };
         let layout = resolve(&array.dims, Order::Matlab, flat, labels.as_ref().map(Vec::len))
             .map_err(|e| ImportError::source(&name, e))?;
-        if (layout.height, layout.width, layout.channels) == (32, 32, 3) {
-            labels.iter_mut().for_each(|l| svhn_digits(l));
-        }
         let reader = Box::new(MatReader { path: path.to_owned(), array: array.clone(), stream: None, left: 0 });
         parts.push(Part { name, layout, reader, labels });
     }
     Ok(parts)
-}
-
-/// SVHN writes the digit 0 as class 10, because MATLAB counts from one.
-fn svhn_digits(labels: &mut [i64]) {
-    if labels.iter().all(|l| (1..=10).contains(l)) {
-        labels.iter_mut().filter(|l| **l == 10).for_each(|l| *l = 0);
-    }
 }
 
 fn read_labels(path: &Path, array: &Array) -> Result<Vec<i64>, ImportError> {
@@ -298,15 +288,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn only_ten_classes_from_one_are_digits() {
-        let mut digits = [1, 10, 5];
-        svhn_digits(&mut digits);
-        assert_eq!(digits, [1, 0, 5]);
-        let mut others = [0, 10, 5];
-        svhn_digits(&mut others);
-        assert_eq!(others, [0, 10, 5]);
     }
 }

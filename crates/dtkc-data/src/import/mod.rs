@@ -30,7 +30,7 @@ mod summary;
 mod target;
 mod ts;
 
-pub use classes::Titles;
+pub use classes::{Known, Titles};
 pub use detect::Format;
 pub use error::ImportError;
 pub use labels::LabelsFrom;

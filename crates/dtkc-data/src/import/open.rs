@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::arrays::layout::FlatShape;
 use super::arrays::pair::Keys;
-use super::arrays::{ArrayImporter, Part};
+use super::arrays::{ArrayImporter, Arrays, Part};
 use super::detect::{Format, Input};
 use super::images::{ImageImporter, Listing};
 use super::labels::LabelsFrom;
@@ -40,11 +40,11 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Imp
             Input::File(path, format) => (path, format),
         };
         if format == Format::Image {
-            arrays.close(&mut sources)?;
+            close_arrays(&mut sources, &mut arrays)?;
             files.push(path);
-        } else if let Some((format, parts, names)) = open_arrays(&path, format, options)? {
+        } else if let Some(found) = open_arrays(&path, format, options)? {
             close_files(&mut sources, &mut files, options);
-            arrays.add(format, parts, names, &mut sources)?;
+            add(&mut arrays, found, &mut sources)?;
         } else {
             close(&mut sources, &mut arrays, &mut files, options)?;
             sources.push(open_other(&path, format, options)?);
@@ -61,7 +61,7 @@ fn close(
     options: &ReadOptions,
 ) -> Result<(), ImportError> {
     close_files(sources, files, options);
-    arrays.close(sources)
+    close_arrays(sources, arrays)
 }
 
 fn close_files(sources: &mut Vec<Box<dyn Importer>>, files: &mut Vec<PathBuf>, options: &ReadOptions) {
@@ -71,57 +71,39 @@ fn close_files(sources: &mut Vec<Box<dyn Importer>>, files: &mut Vec<PathBuf>, o
     }
 }
 
-/// Arrays that still wait for more of their kind.
-#[derive(Default)]
-struct Arrays {
-    format: &'static str,
-    parts: Vec<Part>,
-    names: Option<Vec<String>>,
+/// Puts arrays to those that wait for more of their kind.
+fn add(waiting: &mut Arrays, found: Arrays, sources: &mut Vec<Box<dyn Importer>>) -> Result<(), ImportError> {
+    let Arrays { format, parts, names, resize } = found;
+    for part in parts {
+        let size = |p: &Part| (p.layout.height, p.layout.width, p.layout.channels);
+        let alike = |last: &Part| size(last) == size(&part) && waiting.names == names && waiting.resize == resize;
+        if waiting.parts.last().is_some_and(|last| !alike(last)) {
+            close_arrays(sources, waiting)?;
+        }
+        (waiting.format, waiting.resize) = (format, resize);
+        waiting.names.clone_from(&names);
+        waiting.parts.push(part);
+    }
+    Ok(())
 }
 
-impl Arrays {
-    fn add(
-        &mut self,
-        format: &'static str,
-        parts: Vec<Part>,
-        names: Option<Vec<String>>,
-        sources: &mut Vec<Box<dyn Importer>>,
-    ) -> Result<(), ImportError> {
-        for part in parts {
-            let size = |p: &Part| (p.layout.height, p.layout.width, p.layout.channels);
-            if self.parts.last().is_some_and(|last| size(last) != size(&part) || self.names != names) {
-                self.close(sources)?;
-            }
-            self.format = format;
-            self.names.clone_from(&names);
-            self.parts.push(part);
-        }
-        Ok(())
+fn close_arrays(sources: &mut Vec<Box<dyn Importer>>, waiting: &mut Arrays) -> Result<(), ImportError> {
+    let arrays = std::mem::take(waiting);
+    if !arrays.parts.is_empty() {
+        sources.push(Box::new(ArrayImporter::new(arrays)?));
     }
-
-    fn close(&mut self, sources: &mut Vec<Box<dyn Importer>>) -> Result<(), ImportError> {
-        let Self { format, parts, names } = std::mem::take(self);
-        if !parts.is_empty() {
-            sources.push(Box::new(ArrayImporter::new(format, parts, names)?));
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
-type OpenedArrays = (&'static str, Vec<Part>, Option<Vec<String>>);
-
-fn open_arrays(path: &Path, format: Format, options: &ReadOptions) -> Result<Option<OpenedArrays>, ImportError> {
+fn open_arrays(path: &Path, format: Format, options: &ReadOptions) -> Result<Option<Arrays>, ImportError> {
     let ReadOptions { keys, shape, .. } = options;
     Ok(Some(match format {
-        Format::Idx => ("IDX", vec![idx::open(path)?], None),
-        Format::Mat => ("MAT v5", mat::open(path, keys, *shape)?, None),
-        Format::Npy => ("NumPy array", vec![npy::open_npy(path, *shape)?], None),
-        Format::Npz => ("NumPy arrays", npy::open_npz(path, keys, *shape)?, None),
-        Format::Libsvm => ("LIBSVM text", vec![libsvm::open(path, *shape)?], None),
-        Format::Hdf5 => {
-            let foreign = foreign::open(path, keys, *shape)?;
-            ("HDF5", foreign.parts, foreign.label_names)
-        }
+        Format::Idx => Arrays::new("IDX", vec![idx::open(path)?]),
+        Format::Mat => Arrays::new("MAT v5", mat::open(path, keys, *shape)?),
+        Format::Npy => Arrays::new("NumPy array", vec![npy::open_npy(path, *shape)?]),
+        Format::Npz => Arrays::new("NumPy arrays", npy::open_npz(path, keys, *shape)?),
+        Format::Libsvm => Arrays::new("LIBSVM text", vec![libsvm::open(path, *shape)?]),
+        Format::Hdf5 => foreign::open(path, keys, *shape)?,
         _ => return Ok(None),
     }))
 }

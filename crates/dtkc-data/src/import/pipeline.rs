@@ -255,6 +255,7 @@ mod tests {
             count: None,
             classes: Classes::None,
             paths: false,
+            resize: None,
             origin: None,
             notes: Vec::new(),
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use dtkc_item::{ImageShape, ItemError};
+use dtkc_item::{ImageShape, ItemError, Resize};
 use dtkc_source::Reason;
 
 use super::ImportError;
@@ -14,7 +14,8 @@ use super::ImportError;
 pub struct Record {
     /// The content, in the cheapest form that the source has.
     pub content: Content,
-    /// The class: a number of its own, or an index into the names of [`Classes::Names`].
+    /// The class: a number of its own, or an index into the names of [`Classes::Names`]. A negative one says that it is
+    /// not known.
     pub label: Option<i64>,
     /// The path or name below the source, where there is one.
     pub path: Option<String>,
@@ -54,17 +55,18 @@ pub enum ContentForm {
 pub enum Classes {
     /// No labels.
     None,
-    /// Labels that are numbers and mean nothing more.
+    /// Labels that are numbers, none of them negative, and mean nothing more.
     Numbers(BTreeSet<i64>),
     /// Labels that are indices into these names.
     Names(Vec<String>),
 }
 
 impl Classes {
-    /// Classes that are named by text: numbers where every name is a number, names otherwise.
+    /// Classes that are named by text: numbers where every name is one that a class can have, names otherwise.
     /// Returns what to put into [`Record::label`] for each name too.
     pub fn from_names(names: Vec<String>) -> (Self, Vec<i64>) {
-        let numbers: Option<Vec<i64>> = names.iter().map(|n| n.trim().parse().ok()).collect();
+        let number = |name: &String| name.trim().parse().ok().filter(|&number: &i64| number >= 0);
+        let numbers: Option<Vec<i64>> = names.iter().map(number).collect();
         match numbers {
             Some(numbers) => (Self::Numbers(numbers.iter().copied().collect()), numbers),
             None => {
@@ -88,6 +90,8 @@ pub struct Description {
     pub classes: Classes,
     /// Whether every record has a path.
     pub paths: bool,
+    /// How the images were brought to their size already, where the source says so.
+    pub resize: Option<Resize>,
     /// The name of the folder or archive that the paths lie below.
     pub origin: Option<String>,
     /// Remarks for the user, such as how values were scaled.

@@ -12,7 +12,7 @@ use dtkc_observe::Observer;
 use dtkc_source::{PassedOver, Reason};
 
 use super::ImportError;
-use super::classes::{Fate, Relabel, Titles};
+use super::classes::{Fate, Known, Relabel};
 use super::detect::{self, Format, Input};
 use super::labels::LabelsFrom;
 use super::open::{self, ReadOptions};
@@ -42,8 +42,8 @@ pub struct ImportOptions {
     pub limit: Option<u64>,
     /// Only these classes, by name or number.
     pub classes: Vec<String>,
-    /// Names for classes that the files only number.
-    pub titles: Option<Titles>,
+    /// What is known about the classes beside what the files say.
+    pub known: Known,
     /// Fail at the first image that cannot be imported instead of skipping it.
     pub strict: bool,
     /// How values are stored.
@@ -62,7 +62,7 @@ impl ImportOptions {
             wanted: Wanted::default(),
             limit: None,
             classes: Vec::new(),
-            titles: None,
+            known: Known::default(),
             strict: false,
             compression: Compression::None,
         }
@@ -84,7 +84,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
     let mut sources = open::open(inputs, &read)?;
     let mut notes: Vec<String> = sources.iter().flat_map(|s| s.describe().notes.clone()).collect();
     let descriptions: Vec<_> = sources.iter().map(|s| s.describe()).collect();
-    let relabel = Relabel::plan(&descriptions, &options.classes, options.titles.as_ref())?;
+    let relabel = Relabel::plan(&descriptions, &options.classes, &options.known)?;
     notes.extend(relabel.notes.iter().cloned());
     let target = Target::choose(&mut sources, options, &mut notes)?;
     let passed = passed_over(&sources);
@@ -92,6 +92,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
         compression: options.compression,
         paths: sources.iter().any(|s| s.describe().paths),
         label_names: relabel.names.clone(),
+        resize: target.resize(),
         ..WriterOptions::new(target.shape(), &name, origin)
     };
     let mut run = Run {
@@ -124,6 +125,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
         count,
         shape: target.shape().image(),
         dim: target.shape().dim(),
+        unlabelled: if relabel.labelled { count - counts.values().sum::<u64>() } else { 0 },
         classes: class_counts(&counts, relabel.names.as_deref()),
         skipped: skipped.len() as u64,
         skipped_file,
@@ -220,7 +222,7 @@ impl Run<'_> {
             Ok(if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         };
         match *target {
-            Target::Images(spec) => {
+            Target::Images { spec, .. } => {
                 let workers = std::thread::available_parallelism().map_or(1, usize::from);
                 Pipeline { spec, limits: Limits::default(), workers }.run(source, &wanted, take)
             }
@@ -242,7 +244,7 @@ impl Run<'_> {
                     Ready::Sequence(steps) => self.writer.push_sequence(&steps, label, path.as_deref())?,
                 }
                 self.count += 1;
-                if let Some(label) = label {
+                if let Some(label) = label.filter(|&label| label >= 0) {
                     *self.counts.entry(label).or_default() += 1;
                 }
                 Ok(())

@@ -6,7 +6,7 @@
 //!   [`DEFAULT_SIDE`]: this is what the networks are made for.
 //! - Colour is kept where any image has it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -67,8 +67,12 @@ pub struct Wanted {
     pub resize: Option<Resize>,
 }
 
-/// The shape of the dataset, and a remark where it was not obvious.
-pub fn choose(sources: &mut [Box<dyn Importer>], wanted: Wanted) -> Result<(ImageSpec, Option<String>), ImportError> {
+/// What the images of the dataset are like, with remarks where that was not obvious.
+pub fn choose(
+    sources: &mut [Box<dyn Importer>],
+    wanted: Wanted,
+    notes: &mut Vec<String>,
+) -> Result<ImageSpec, ImportError> {
     let mut samples = Vec::new();
     // With both given there is nothing to look for.
     if wanted.size.is_none() || wanted.color.is_none() {
@@ -87,8 +91,23 @@ pub fn choose(sources: &mut [Box<dyn Importer>], wanted: Wanted) -> Result<(Imag
         Some(size) => (size, None),
         None => size_of(&samples),
     };
-    let resize = wanted.resize.unwrap_or(Resize::Fit);
-    Ok((ImageSpec { height: size.height, width: size.width, color, resize }, note))
+    notes.extend(note);
+    let resize = wanted.resize.unwrap_or_else(|| resize_of(sources, notes));
+    Ok(ImageSpec { height: size.height, width: size.width, color, resize })
+}
+
+/// The rule that the sources were made with already, where they say one and the same.
+fn resize_of(sources: &[Box<dyn Importer>], notes: &mut Vec<String>) -> Resize {
+    let rules: BTreeSet<String> = sources.iter().filter_map(|s| Some(s.describe().resize?.to_string())).collect();
+    let own = sources.iter().find_map(|s| s.describe().resize);
+    if rules.len() < 2 {
+        return own.unwrap_or_default();
+    }
+    let (rules, used) = (rules.into_iter().collect::<Vec<_>>().join(", "), Resize::default());
+    notes.push(format!(
+        "the sources were brought to size in several ways ({rules}); {used} is taken (choose with --resize)"
+    ));
+    used
 }
 
 fn color_of(samples: &[Sample]) -> Color {

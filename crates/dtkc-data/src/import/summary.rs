@@ -27,6 +27,9 @@ pub struct Summary {
     pub dim: Option<usize>,
     /// The classes with their sizes; none where there are no labels.
     pub classes: Vec<ClassCount>,
+    /// Items of a labelled set whose class is not known.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unlabelled: u64,
     /// Images that could not be imported.
     pub skipped: u64,
     /// The list of these.
@@ -55,6 +58,10 @@ pub struct ClassCount {
     pub name: Option<String>,
     /// Items of this class.
     pub count: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The classes of counted labels, by label.

@@ -1,17 +1,22 @@
 //! What an import writes.
 
-use dtkc_item::{ImageSpec, ItemShape};
+use dtkc_item::{ImageSpec, ItemShape, Resize};
 
 use super::ImportError;
-use super::record::{ContentForm, Importer};
+use super::record::{ContentForm, Description, Importer};
 use super::run::ImportOptions;
 use super::shape;
 
 /// What the dataset holds.
 #[derive(Debug, Clone, Copy)]
 pub enum Target {
-    /// Images like these.
-    Images(ImageSpec),
+    /// Images.
+    Images {
+        /// What they are like.
+        spec: ImageSpec,
+        /// Whether the rule for resizing has been, or may be, of any effect.
+        resized: bool,
+    },
     /// Sequences of this dimension.
     Sequences(usize),
 }
@@ -37,9 +42,9 @@ impl Target {
                 Err(ImportError::Usage(text.into()))
             }
             _ => {
-                let (spec, note) = shape::choose(sources, options.wanted)?;
-                notes.extend(note);
-                Ok(Self::Images(spec))
+                let spec = shape::choose(sources, options.wanted, notes)?;
+                let resized = options.wanted.resize.is_some() || sources.iter().any(|s| is_resized(s.describe(), spec));
+                Ok(Self::Images { spec, resized })
             }
         }
     }
@@ -47,8 +52,26 @@ impl Target {
     /// What every item of the dataset looks like.
     pub fn shape(&self) -> ItemShape {
         match *self {
-            Self::Images(spec) => spec.shape().into(),
+            Self::Images { spec, .. } => spec.shape().into(),
             Self::Sequences(dim) => ItemShape::Sequence { dim },
         }
     }
+
+    /// The rule for resizing, as the dataset records it: pixels that were taken as they are follow none.
+    pub fn resize(&self) -> Option<Resize> {
+        match *self {
+            Self::Images { spec, resized: true } => Some(spec.resize),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the images of a source are brought to a size, or were before.
+fn is_resized(source: &Description, spec: ImageSpec) -> bool {
+    let here = match source.form {
+        ContentForm::Encoded => true,
+        ContentForm::Pixels(shape) => (shape.height, shape.width) != (spec.height, spec.width),
+        ContentForm::Sequences { .. } => false,
+    };
+    here || source.resize.is_some()
 }

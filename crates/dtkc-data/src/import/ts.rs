@@ -52,6 +52,7 @@ impl TsImporter {
             count: None,
             classes,
             paths: false,
+            resize: None,
             origin: None,
             notes: Vec::new(),
         };

@@ -138,6 +138,7 @@ pub fn generate(options: &SynthOptions, observer: &dyn Observer) -> Result<Summa
         shape: Some(shape),
         dim: None,
         classes: counts.iter().map(class).collect(),
+        unlabelled: 0,
         skipped: 0,
         skipped_file: None,
         notes: Vec::new(),

@@ -10,7 +10,7 @@ pub(crate) mod text;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use dtkc_item::{ImageShape, ItemKind, ItemShape};
+use dtkc_item::{ImageShape, ItemKind, ItemShape, Resize};
 
 use self::rows::Rows;
 pub use self::storage::Storage;
@@ -22,6 +22,7 @@ pub struct Dataset {
     path: PathBuf,
     name: String,
     source: String,
+    resize: Option<Resize>,
     values: Values,
     labels: Option<hdf5::Dataset>,
     label_names: Option<Vec<String>>,
@@ -70,6 +71,12 @@ impl Dataset {
         &self.source
     }
 
+    /// How the images were brought to their size: what another image needs to become like them. `None` where they never
+    /// were, and in files that are older than the rule.
+    pub fn resize(&self) -> Option<Resize> {
+        self.resize
+    }
+
     /// Images or sequences in the set; at least one.
     pub fn len(&self) -> usize {
         match &self.values {
@@ -111,12 +118,12 @@ impl Dataset {
         self.paths.is_some()
     }
 
-    /// The label of every item, where the set has labels.
+    /// The label of every item, where the set has labels. A negative one says that an item's class is not known.
     pub fn labels(&self) -> Result<Option<Vec<i64>>, DataError> {
         let Some(dataset) = &self.labels else { return Ok(None) };
         let labels = dataset.read_raw::<i64>().map_err(|e| h5::read_failed(&self.path, &e))?;
         if let Some(names) = &self.label_names
-            && let Some(bad) = labels.iter().find(|&&l| l < 0 || l as usize >= names.len())
+            && let Some(bad) = labels.iter().find(|&&label| label >= names.len() as i64)
         {
             return Err(self.layout(format!("label {bad} has no name, there are {} label names", names.len())));
         }

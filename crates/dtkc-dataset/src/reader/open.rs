@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dtkc_item::{ImageShape, ItemKind};
+use dtkc_item::{ImageShape, ItemKind, Resize};
 use hdf5::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5::{File, LinkType, MinorErrorCode};
 
@@ -27,6 +27,7 @@ pub fn open(path: &Path) -> Result<Dataset, DataError> {
     candidate.check_links()?;
     let name = candidate.text_attribute(schema::NAME)?.unwrap_or_else(|| stem(path));
     let source = candidate.text_attribute(schema::SOURCE)?.unwrap_or_default();
+    let resize = candidate.resize()?;
     let (values, storage, len) = match candidate.kind()? {
         ItemKind::Images => candidate.images()?,
         ItemKind::Sequences => candidate.sequences()?,
@@ -34,7 +35,7 @@ pub fn open(path: &Path) -> Result<Dataset, DataError> {
     let labels = candidate.labels(len)?;
     let label_names = candidate.label_names()?;
     let paths = candidate.paths(len)?;
-    Ok(Dataset { path: path.to_owned(), name, source, values, labels, label_names, paths, storage })
+    Ok(Dataset { path: path.to_owned(), name, source, resize, values, labels, label_names, paths, storage })
 }
 
 fn stem(path: &Path) -> String {
@@ -108,6 +109,12 @@ impl<'a> Candidate<'a> {
             return Err(self.layout(format!("it has no attribute {}", schema::KIND)));
         };
         ItemKind::from_name(&name).ok_or_else(|| self.layout(format!("its kind is '{name}', not images or sequences")))
+    }
+
+    fn resize(&self) -> Result<Option<Resize>, DataError> {
+        let rule = self.text_attribute(schema::RESIZE)?;
+        let parsed = rule.map(|rule| rule.parse()).transpose();
+        parsed.map_err(|reason: String| self.layout(format!("its attribute {}: {reason}", schema::RESIZE)))
     }
 
     fn required(&self, name: &str) -> Result<hdf5::Dataset, DataError> {

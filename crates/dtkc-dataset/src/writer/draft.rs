@@ -27,7 +27,7 @@ pub struct Draft {
 enum Labels {
     Unknown,
     Absent,
-    Present { column: Column<i64>, least: i64, greatest: i64 },
+    Present { column: Column<i64>, greatest: i64 },
 }
 
 impl Draft {
@@ -81,13 +81,13 @@ impl Draft {
                 Some(first) => {
                     let spec = ColumnSpec::list(&self.file, schema::LABELS);
                     let column = Column::create(spec).map_err(|e| self.failed(&e))?;
-                    Labels::Present { column, least: first, greatest: first }
+                    Labels::Present { column, greatest: first }
                 }
             };
         }
         match (&mut self.labels, label) {
-            (Labels::Present { column, least, greatest }, Some(label)) => {
-                (*least, *greatest) = ((*least).min(label), (*greatest).max(label));
+            (Labels::Present { column, greatest }, Some(label)) => {
+                *greatest = (*greatest).max(label);
                 column.extend(&[label]).map_err(|e| h5::write_failed(&self.target, &e))
             }
             (Labels::Present { .. }, None) => {
@@ -118,13 +118,12 @@ impl Draft {
 
     fn check_label_names(&self) -> Result<(), DataError> {
         let Some(names) = &self.label_names else { return Ok(()) };
-        let Labels::Present { least, greatest, .. } = self.labels else {
+        let Labels::Present { greatest, .. } = self.labels else {
             return Err(DataError::Invalid("label names were given, but the items have no labels".into()));
         };
-        let unnamed = if least < 0 { least } else { greatest };
-        if least < 0 || greatest >= names.len() as i64 {
+        if greatest >= names.len() as i64 {
             let known = names.len();
-            return Err(DataError::Invalid(format!("label {unnamed} has no name: there are {known} label names")));
+            return Err(DataError::Invalid(format!("label {greatest} has no name: there are {known} label names")));
         }
         Ok(())
     }
@@ -152,8 +151,9 @@ fn create_file(path: &Path) -> hdf5::Result<File> {
 fn write_attributes(file: &File, options: &WriterOptions) -> hdf5::Result<()> {
     file.new_attr::<i64>().create(schema::SCHEMA)?.write_scalar(&schema::VERSION)?;
     let kind = options.shape.kind().name();
+    let resize = options.resize.map(|rule| rule.to_string());
     let texts = [(schema::KIND, kind), (schema::NAME, &options.name), (schema::SOURCE, &options.source)];
-    for (key, value) in texts {
+    for (key, value) in texts.into_iter().chain(resize.as_deref().map(|rule| (schema::RESIZE, rule))) {
         file.new_attr::<VarLenUnicode>().create(key)?.write_scalar(&h5::text(value)?)?;
     }
     Ok(())

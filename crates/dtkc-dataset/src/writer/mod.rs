@@ -38,8 +38,8 @@ impl Writer {
         Ok(Self { values, draft })
     }
 
-    /// Adds one image of exactly the shape's bytes. Either every item has a label or none. A path is needed for every
-    /// item if the options say `paths`, and ignored otherwise.
+    /// Adds one image of exactly the shape's bytes. Either every item has a label or none; a negative one says that the
+    /// item's class is not known. A path is needed for every item if the options say `paths`, and ignored otherwise.
     pub fn push_image(&mut self, pixels: &[u8], label: Option<i64>, path: Option<&str>) -> Result<(), DataError> {
         let number = self.len();
         let Values::Images { shape, pixels: column } = &mut self.values else {

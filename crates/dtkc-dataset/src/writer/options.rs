@@ -1,6 +1,6 @@
 //! What a writer must know before the first item.
 
-use dtkc_item::ItemShape;
+use dtkc_item::{ItemShape, Resize};
 
 use crate::DataError;
 
@@ -29,10 +29,12 @@ pub struct WriterOptions {
     pub paths: bool,
     /// The class names by label; may also be given later with `set_label_names`.
     pub label_names: Option<Vec<String>>,
+    /// How images were brought to their size, so that later ones can be, too; `None` where they never were.
+    pub resize: Option<Resize>,
 }
 
 impl WriterOptions {
-    /// Options for items of that shape: no compression, no paths, no label names.
+    /// Options for items of that shape: no compression, no paths, no label names, no rule for resizing.
     pub fn new(shape: impl Into<ItemShape>, name: impl Into<String>, source: impl Into<String>) -> Self {
         Self {
             shape: shape.into(),
@@ -41,6 +43,7 @@ impl WriterOptions {
             compression: Compression::None,
             paths: false,
             label_names: None,
+            resize: None,
         }
     }
 
@@ -50,6 +53,9 @@ impl WriterOptions {
             ItemShape::Image(shape) => shape.check().map_err(DataError::Invalid)?,
             ItemShape::Sequence { dim: 0 } => {
                 return Err(DataError::Invalid("a sequence needs at least one value per time step".into()));
+            }
+            ItemShape::Sequence { .. } if self.resize.is_some() => {
+                return Err(DataError::Invalid("only images have a rule for resizing".into()));
             }
             ItemShape::Sequence { .. } => {}
         }

@@ -8,7 +8,7 @@ pub mod scale;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use dtkc_item::ImageShape;
+use dtkc_item::{ImageShape, Resize};
 
 use self::layout::{Layout, show};
 use self::numeric::Block;
@@ -42,6 +42,26 @@ pub struct Part {
     pub labels: Option<Vec<i64>>,
 }
 
+/// Arrays of images of one size that belong together.
+#[derive(Default)]
+pub struct Arrays {
+    /// The format's name, for people to read.
+    pub format: &'static str,
+    /// The arrays.
+    pub parts: Vec<Part>,
+    /// Class names by label, where the file has them.
+    pub names: Option<Vec<String>>,
+    /// How the images were brought to their size, where the file says so.
+    pub resize: Option<Resize>,
+}
+
+impl Arrays {
+    /// Arrays of a format that knows neither names nor rules.
+    pub fn new(format: &'static str, parts: Vec<Part>) -> Self {
+        Self { format, parts, ..Self::default() }
+    }
+}
+
 /// Arrays of images of one size, one after the other, scaled alike.
 pub struct ArrayImporter {
     parts: Vec<Part>,
@@ -51,7 +71,8 @@ pub struct ArrayImporter {
 
 impl ArrayImporter {
     /// Checks that the parts fit together, and finds the range of values that are not bytes.
-    pub fn new(format: &'static str, mut parts: Vec<Part>, names: Option<Vec<String>>) -> Result<Self, ImportError> {
+    pub fn new(arrays: Arrays) -> Result<Self, ImportError> {
+        let Arrays { format, mut parts, names, resize } = arrays;
         let Some(first) = parts.first() else {
             return Err(ImportError::source(format, "there are no images"));
         };
@@ -90,6 +111,7 @@ impl ArrayImporter {
             count: Some(parts.iter().map(|p| p.layout.count as u64).sum()),
             classes: classes(&parts, names),
             paths: false,
+            resize,
             origin: None,
             notes,
         };
@@ -114,11 +136,12 @@ impl Importer for ArrayImporter {
 }
 
 fn classes(parts: &[Part], names: Option<Vec<String>>) -> Classes {
-    let labels: BTreeSet<i64> = parts.iter().filter_map(|p| p.labels.as_ref()).flatten().copied().collect();
-    if labels.is_empty() {
+    if parts.iter().all(|p| p.labels.is_none()) {
         return Classes::None;
     }
-    let fits = |names: &Vec<String>| labels.iter().all(|&l| usize::try_from(l).is_ok_and(|l| l < names.len()));
+    let all = parts.iter().filter_map(|p| p.labels.as_ref()).flatten().copied();
+    let labels: BTreeSet<i64> = all.filter(|&label| label >= 0).collect();
+    let fits = |names: &Vec<String>| labels.iter().all(|&label| (label as usize) < names.len());
     match names.filter(fits) {
         Some(names) => Classes::Names(names),
         None => Classes::Numbers(labels),
@@ -275,7 +298,7 @@ mod tests {
         // Two RGB images of 1 x 2 pixels, stored as planes.
         let values = Block::Bytes(vec![1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16]);
         let part = part(&[2, 3, 1, 2], Order::RowMajor, values, Some(vec![7, 8]));
-        let mut source = ArrayImporter::new("test", vec![part], None).unwrap();
+        let mut source = ArrayImporter::new(Arrays::new("test", vec![part])).unwrap();
         let expected = [(vec![1, 3, 5, 2, 4, 6], Some(7)), (vec![11, 13, 15, 12, 14, 16], Some(8))];
         assert_eq!(collect(&mut source), expected);
         assert_eq!(source.describe().classes, Classes::Numbers([7, 8].into()));
@@ -286,7 +309,7 @@ mod tests {
         // NumPy: np.arange(8).reshape(2, 2, 2, order="F")[0] is [[0, 4], [2, 6]], [..., 0] is [[0, 2], [1, 3]].
         for (order, expected) in [(Order::Fortran, [0, 4, 2, 6]), (Order::Matlab, [0, 2, 1, 3])] {
             let part = part(&[2, 2, 2], order, Block::Bytes((0..8).collect()), None);
-            let mut source = ArrayImporter::new("test", vec![part], None).unwrap();
+            let mut source = ArrayImporter::new(Arrays::new("test", vec![part])).unwrap();
             assert_eq!(collect(&mut source)[0].0, expected);
         }
     }
@@ -296,7 +319,7 @@ mod tests {
         let floats = |v: &[f32]| Block::Floats(v.to_vec());
         let a = part(&[1, 1, 2], Order::RowMajor, floats(&[-1.0, 0.0]), None);
         let b = part(&[1, 1, 2], Order::RowMajor, floats(&[0.0, 1.0]), None);
-        let mut source = ArrayImporter::new("test", vec![a, b], None).unwrap();
+        let mut source = ArrayImporter::new(Arrays::new("test", vec![a, b])).unwrap();
         assert_eq!(collect(&mut source), [(vec![0, 128], None), (vec![128, 255], None)]);
         assert!(source.describe().notes[0].contains("from -1 to 1"));
     }
@@ -304,7 +327,7 @@ mod tests {
     #[test]
     fn a_short_array_is_reported_with_its_place() {
         let part = part(&[3, 1, 2], Order::RowMajor, Block::Bytes(vec![1, 2, 3, 4]), None);
-        let mut source = ArrayImporter::new("test", vec![part], None).unwrap();
+        let mut source = ArrayImporter::new(Arrays::new("test", vec![part])).unwrap();
         let error = source.stream(&mut |_| Ok(ControlFlow::Continue(()))).unwrap_err();
         assert!(error.to_string().contains("after 2 of 3 images"), "{error}");
     }
@@ -312,10 +335,10 @@ mod tests {
     #[test]
     fn nan_and_different_sizes_are_refused() {
         let nan = part(&[1, 1, 2], Order::RowMajor, Block::Floats(vec![f32::NAN, 0.0]), None);
-        assert!(ArrayImporter::new("test", vec![nan], None).err().unwrap().to_string().contains("finite"));
+        assert!(ArrayImporter::new(Arrays::new("test", vec![nan])).err().unwrap().to_string().contains("finite"));
         let a = part(&[1, 1, 2], Order::RowMajor, Block::Bytes(vec![0; 2]), None);
         let b = part(&[1, 2, 2], Order::RowMajor, Block::Bytes(vec![0; 4]), None);
-        assert!(ArrayImporter::new("test", vec![a, b], None).err().unwrap().to_string().contains("--size"));
+        assert!(ArrayImporter::new(Arrays::new("test", vec![a, b])).err().unwrap().to_string().contains("--size"));
     }
 
     #[test]
