@@ -148,8 +148,8 @@ pub(crate) fn visit_named(path: &Path, max_bytes: u64, visitor: &mut dyn Visitor
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::testing::{Log, PNG, bz2, fill, tar as tar_of, zip as zip_of};
     use crate::Reason;
+    use crate::testing::{Log, PNG, bz2, fill, tar as tar_of, zip as zip_of};
 
     #[test]
     fn inputs_are_known_by_what_they_are() {

@@ -32,10 +32,7 @@ impl List {
     }
 
     /// Shows every path to `seen`.
-    pub(crate) fn each(
-        &self,
-        seen: &mut dyn FnMut(&Path) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>, SourceError> {
+    pub(crate) fn each(&self, seen: &mut dyn FnMut(&Path) -> ControlFlow<()>) -> Result<ControlFlow<()>, SourceError> {
         self.replay(&mut || Box::new(io::stdin().lock()), seen)
     }
 

@@ -54,7 +54,8 @@ fn text(summary: &Summary) -> String {
     if let Some(list) = &summary.passed_over_file {
         let count: u64 = summary.passed_over.values().sum();
         let files = if count == 1 { "file" } else { "files" };
-        let kinds: Vec<String> = summary.passed_over.iter().map(|(code, n)| format!("{} {code}", human::count(*n))).collect();
+        let kinds: Vec<String> =
+            summary.passed_over.iter().map(|(code, n)| format!("{} {code}", human::count(*n))).collect();
         let (count, kinds) = (human::count(count), kinds.join(", "));
         text += &format!("passed over: {count} {files} that are no images ({kinds}), listed in {}\n", list.display());
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dtkc_source::order;
 
-use super::record::{Classes, Description};
 use super::ImportError;
+use super::record::{Classes, Description};
 
 /// What becomes of labels: one map for each source.
 #[derive(Debug, PartialEq, Eq)]
