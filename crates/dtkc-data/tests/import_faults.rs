@@ -18,9 +18,11 @@ fn missing_and_empty_things_are_named() {
         ("nothing.zip", "a.h5", 1, "no images found among 1 entries"),
         ("set", "gone/a.h5", 1, "the folder gone does not exist"),
         ("set", "empty", 2, "is a folder"),
+        ("set", "notes.txt/a.h5", 1, "the folder notes.txt does not exist"),
+        ("set", &"x".repeat(256), 1, "cannot write xxx"),
     ] {
         let error = place.fails(&["import", source, "--out", out], code);
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(words) && !error.contains(".partial"), "{error}");
     }
     assert_eq!(place.run(["import", "--out", "a.h5"]).code, 2);
     assert_eq!(place.run(["import", "set"]).code, 2);

@@ -29,26 +29,10 @@ pub fn cause(error: &hdf5::Error) -> String {
 /// A failed write as one sentence with cause and remedy.
 pub(crate) fn write_failed(path: &Path, error: &hdf5::Error) -> DataError {
     let reason = match errno(error) {
-        Some(code) => system_reason(&io::Error::from_raw_os_error(code)),
+        Some(code) => dtkc_files::reason(&io::Error::from_raw_os_error(code)),
         None => cause(error),
     };
     DataError::Write { path: path.to_owned(), reason }
-}
-
-/// A failed write outside HDF5.
-pub(crate) fn write_failed_io(path: &Path, error: &io::Error) -> DataError {
-    DataError::Write { path: path.to_owned(), reason: system_reason(error) }
-}
-
-fn system_reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::StorageFull => "the disk is full; free some space or choose another folder".into(),
-        io::ErrorKind::QuotaExceeded => "the disk quota is used up; free some space or choose another folder".into(),
-        io::ErrorKind::FileTooLarge => {
-            "the file would be larger than the system allows; raise the limit or choose another folder".into()
-        }
-        _ => error.to_string(),
-    }
 }
 
 /// A failed read.

@@ -36,7 +36,7 @@ pub fn members(archive: &Path, names: &[&str]) -> Result<(), ImportError> {
         };
         let entry = zip.by_index(place).map_err(damaged)?;
         let pending = dtkc_files::Pending::beside(&target)?;
-        let mut file = fs_err::File::create(pending.path())?;
+        let mut file = pending.open()?;
         let copied = std::io::copy(&mut entry.take(MAX_BYTES), &mut file);
         let copied = copied.map_err(|e| ImportError::file(archive, format!("{name} cannot be unpacked ({e})")))?;
         if copied == MAX_BYTES {

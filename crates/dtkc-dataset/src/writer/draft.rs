@@ -32,7 +32,7 @@ enum Labels {
 
 impl Draft {
     pub fn create(target: &Path, options: WriterOptions) -> Result<Self, DataError> {
-        let pending = Pending::beside(target).map_err(|e| h5::write_failed_io(target, &e))?;
+        let pending = Pending::beside(target)?;
         let failed = |e: hdf5::Error| h5::write_failed(target, &e);
         let file = create_file(pending.path()).map_err(failed)?;
         write_attributes(&file, &options).map_err(failed)?;
@@ -112,7 +112,7 @@ impl Draft {
         drop((labels, paths));
         // A failure that HDF5 has put off until now must not be lost: closing says so, dropping would not.
         file.close().map_err(|e| h5::write_failed(&target, &e))?;
-        pending.commit().map_err(|e| h5::write_failed_io(&target, &e))?;
+        pending.commit()?;
         Ok(count)
     }
 
@@ -144,8 +144,9 @@ impl Draft {
 }
 
 fn create_file(path: &Path) -> hdf5::Result<File> {
-    // Whole chunks are written once and never read back: a chunk cache would only copy them.
-    File::with_options().with_fapl(|p| p.chunk_cache(1, 0, 1.0)).create(path)
+    // Whole chunks are written once and never read back: a chunk cache would only copy them. The time of writing is no
+    // part of a set: the same input gives the same file.
+    File::with_options().with_fapl(|p| p.chunk_cache(1, 0, 1.0)).with_fcpl(|p| p.obj_track_times(false)).create(path)
 }
 
 fn write_attributes(file: &File, options: &WriterOptions) -> hdf5::Result<()> {
