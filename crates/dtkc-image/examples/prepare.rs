@@ -1,9 +1,9 @@
 //! How fast images are prepared on one core: `prepare HEIGHTxWIDTH gray|rgb REPEATS FILE...`.
 
-use dtkc_item::{Color, ImageSpec, Resize};
 use std::time::Instant;
 
 use dtkc_image::{Limits, Preparer};
+use dtkc_item::{Color, ImageSpec, Resize};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -12,10 +12,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (height, width) = size.split_once('x').ok_or("the size is written HEIGHTxWIDTH")?;
     let (color, repeats): (Color, usize) = (color.parse()?, repeats.parse()?);
-    let shape = ImageSpec { height: height.parse()?, width: width.parse()?, color, resize: Resize::Fit };
+    let spec = ImageSpec { height: height.parse()?, width: width.parse()?, color, resize: Resize::Fit };
     let contents = files.iter().map(std::fs::read).collect::<Result<Vec<_>, _>>()?;
-    let mut preparer = Preparer::new(shape, Limits::default());
-    let mut out = vec![0; shape.bytes()];
+    let mut preparer = Preparer::new(spec, Limits::default());
+    let mut out = vec![0; spec.bytes()];
     let start = Instant::now();
     for _ in 0..repeats {
         for bytes in &contents {

@@ -3,7 +3,6 @@
 use dtkc_item::Color;
 use image::ColorType;
 
-
 /// Pixels that are converted together: small arrays on the stack let the compiler use vector code, which
 /// reading and writing one buffer in the same loop would not.
 const BLOCK: usize = 64;

@@ -1,15 +1,15 @@
 //! From encoded bytes to 8-bit pixels of one or three channels.
 
-use dtkc_item::Color;
 use std::error::Error;
 use std::io::{Cursor, ErrorKind};
 
+use dtkc_item::{Color, ItemError};
 use image::metadata::Orientation;
 use image::{ImageDecoder, ImageFormat, ImageReader};
 
 use crate::color::reduce;
 use crate::contain::contain;
-use crate::{ImageError, Limits, Probe, jpeg};
+use crate::{Limits, Probe, error, jpeg};
 
 /// Decoded pixels, as they lie in the file: the orientation is still to be applied.
 pub struct Decoded {
@@ -22,7 +22,7 @@ pub struct Decoded {
 
 /// Decodes `bytes` into `buffer`, which is reused and grows as needed. Colour becomes gray where
 /// `wanted` says so.
-pub fn decode(bytes: &[u8], limits: &Limits, wanted: Color, buffer: &mut Vec<u8>) -> Result<Decoded, ImageError> {
+pub fn decode(bytes: &[u8], limits: &Limits, wanted: Color, buffer: &mut Vec<u8>) -> Result<Decoded, ItemError> {
     let format = format_of(bytes, limits)?;
     contained(format, || {
         let (decoder, orientation) = open(bytes, format, limits)?;
@@ -35,16 +35,14 @@ pub fn decode(bytes: &[u8], limits: &Limits, wanted: Color, buffer: &mut Vec<u8>
         buffer.clear();
         buffer.resize(total as usize, 0);
         decoder.read_image(buffer).map_err(|e| explain(e, format, limits))?;
-        let color = reduce(buffer, kind, wanted).ok_or_else(|| ImageError::Unsupported {
-            format: name(format),
-            reason: format!("pixels of type {kind:?}"),
-        })?;
+        let unknown = || error::unsupported(name(format), &format!("pixels of type {kind:?}"));
+        let color = reduce(buffer, kind, wanted).ok_or_else(unknown)?;
         Ok(Decoded { width: width as usize, height: height as usize, color, orientation })
     })
 }
 
 /// Size and channels from the header.
-pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ImageError> {
+pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ItemError> {
     let format = format_of(bytes, limits)?;
     contained(format, || {
         let (decoder, orientation) = open(bytes, format, limits)?;
@@ -63,16 +61,16 @@ pub fn swaps_sides(orientation: Orientation) -> bool {
     matches!(orientation, Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH)
 }
 
-fn format_of(bytes: &[u8], limits: &Limits) -> Result<ImageFormat, ImageError> {
+fn format_of(bytes: &[u8], limits: &Limits) -> Result<ImageFormat, ItemError> {
     limits.check_bytes(bytes.len())?;
     match image::guess_format(bytes) {
         Ok(format) if format.reading_enabled() => Ok(format),
-        _ => Err(ImageError::NotAnImage),
+        _ => Err(error::not_an_image()),
     }
 }
 
-fn contained<T>(format: ImageFormat, body: impl FnOnce() -> Result<T, ImageError>) -> Result<T, ImageError> {
-    contain(body).unwrap_or(Err(ImageError::DecoderFailed { format: name(format) }))
+fn contained<T>(format: ImageFormat, body: impl FnOnce() -> Result<T, ItemError>) -> Result<T, ItemError> {
+    contain(body).unwrap_or_else(|| Err(error::decoder_failed(name(format))))
 }
 
 /// A decoder that has read the header, with the claimed size checked, and the orientation.
@@ -80,7 +78,7 @@ fn open<'a>(
     bytes: &'a [u8],
     format: ImageFormat,
     limits: &Limits,
-) -> Result<(impl ImageDecoder + use<'a>, Orientation), ImageError> {
+) -> Result<(impl ImageDecoder + use<'a>, Orientation), ItemError> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
     // Sides are not limited here but below, where the size is known and can be told.
     let mut decoder_limits = image::Limits::no_limits();
@@ -98,26 +96,26 @@ fn open<'a>(
     };
     match complete {
         true => Ok((decoder, orientation)),
-        false => Err(ImageError::Truncated { format: name(format) }),
+        false => Err(error::truncated(name(format))),
     }
 }
 
-fn too_much_memory(format: ImageFormat, limits: &Limits) -> ImageError {
-    ImageError::TooMuchMemory { format: name(format), limit: limits.max_alloc() }
+fn too_much_memory(format: ImageFormat, limits: &Limits) -> ItemError {
+    error::too_much_memory(name(format), limits.max_alloc())
 }
 
-fn explain(error: image::ImageError, format: ImageFormat, limits: &Limits) -> ImageError {
-    if let image::ImageError::Limits(_) = error {
+fn explain(cause: image::ImageError, format: ImageFormat, limits: &Limits) -> ItemError {
+    if let image::ImageError::Limits(_) = cause {
         return too_much_memory(format, limits);
     }
     let format = name(format);
-    if ends_early(&error) {
-        return ImageError::Truncated { format };
+    if ends_early(&cause) {
+        return error::truncated(format);
     }
-    match error {
-        image::ImageError::Unsupported(e) => ImageError::Unsupported { format, reason: one_line(&e) },
-        image::ImageError::Decoding(e) => ImageError::Damaged { format, reason: one_line(&e) },
-        other => ImageError::Damaged { format, reason: one_line(&other) },
+    match cause {
+        image::ImageError::Unsupported(e) => error::unsupported(format, &one_line(&e)),
+        image::ImageError::Decoding(e) => error::damaged(format, &one_line(&e)),
+        other => error::damaged(format, &one_line(&other)),
     }
 }
 

@@ -1,12 +1,12 @@
 //! Resizing, orientation and placement.
 
-use dtkc_item::{Color, ImageSpec, Resize};
+use dtkc_item::{Color, ImageSpec, ItemError, Resize};
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use image::metadata::Orientation;
 
 use crate::decode::swaps_sides;
-use crate::ImageError;
+use crate::error;
 
 /// Pixels as they lie in memory, still to be turned as `orientation` says.
 pub struct Picture<'a> {
@@ -17,7 +17,7 @@ pub struct Picture<'a> {
     pub orientation: Orientation,
 }
 
-/// Brings pictures to a shape.
+/// Brings pictures to a size.
 #[derive(Debug, Default)]
 pub struct Fitter {
     resizer: Resizer,
@@ -38,50 +38,49 @@ impl Size {
 }
 
 impl Fitter {
-    /// Fills `out`, which has exactly the bytes of `shape`. The picture is gray or has the wanted colour.
+    /// Fills `out`, which has exactly the bytes of `spec`. The picture is gray or has the wanted colour.
     ///
     /// The small result is turned rather than the large original: the filter is symmetric, so that the
     /// pixels are the same but for rounding, and a photo is turned at no cost.
-    pub fn fit(&mut self, picture: &Picture<'_>, shape: &ImageSpec, out: &mut [u8]) -> Result<(), ImageError> {
-        let wanted = Size { height: shape.height, width: shape.width };
+    pub fn fit(&mut self, picture: &Picture<'_>, spec: &ImageSpec, out: &mut [u8]) -> Result<(), ItemError> {
+        let wanted = Size { height: spec.height, width: spec.width };
         let upright = Size { height: picture.height, width: picture.width }.turned(picture.orientation);
-        let visible = match shape.resize {
+        let visible = match spec.resize {
             Resize::Fit => inside(upright, wanted),
             Resize::Stretch | Resize::Crop => wanted,
         };
         let scaled = visible.turned(picture.orientation);
-        let straight = picture.orientation == Orientation::NoTransforms && picture.color == shape.color;
+        let straight = picture.orientation == Orientation::NoTransforms && picture.color == spec.color;
         if straight && visible == wanted {
-            return self.resize(picture, scaled, shape.resize, out);
+            return self.resize(picture, scaled, spec.resize, out);
         }
         let mut buffer = std::mem::take(&mut self.scaled);
         buffer.clear();
         buffer.resize(scaled.height * scaled.width * picture.color.channels(), 0);
-        let result = self.resize(picture, scaled, shape.resize, &mut buffer);
+        let result = self.resize(picture, scaled, spec.resize, &mut buffer);
         if result.is_ok() {
             let placed =
                 Placed { pixels: &buffer, size: scaled, color: picture.color, orientation: picture.orientation };
-            placed.draw(visible, shape, out);
+            placed.draw(visible, spec, out);
         }
         self.scaled = buffer;
         result
     }
 
-    fn resize(&mut self, picture: &Picture<'_>, to: Size, how: Resize, out: &mut [u8]) -> Result<(), ImageError> {
+    fn resize(&mut self, picture: &Picture<'_>, to: Size, how: Resize, out: &mut [u8]) -> Result<(), ItemError> {
         let kind = match picture.color {
             Color::Gray => PixelType::U8,
             Color::Rgb => PixelType::U8x3,
         };
-        let failed = |reason: String| ImageError::Damaged { format: "image", reason };
-        let source = ImageRef::new(picture.width as u32, picture.height as u32, picture.pixels, kind)
-            .map_err(|e| failed(e.to_string()))?;
-        let mut target =
-            Image::from_slice_u8(to.width as u32, to.height as u32, out, kind).map_err(|e| failed(e.to_string()))?;
+        let failed = |reason: &dyn std::error::Error| error::damaged("image", &reason.to_string());
+        let source =
+            ImageRef::new(picture.width as u32, picture.height as u32, picture.pixels, kind).map_err(|e| failed(&e))?;
+        let mut target = Image::from_slice_u8(to.width as u32, to.height as u32, out, kind).map_err(|e| failed(&e))?;
         let mut options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
         if how == Resize::Crop {
             options = options.fit_into_destination(None);
         }
-        self.resizer.resize(&source, &mut target, &options).map_err(|e| failed(e.to_string()))
+        self.resizer.resize(&source, &mut target, &options).map_err(|e| failed(&e))
     }
 }
 
@@ -101,12 +100,12 @@ struct Placed<'a> {
 }
 
 impl Placed<'_> {
-    fn draw(&self, visible: Size, shape: &ImageSpec, out: &mut [u8]) {
+    fn draw(&self, visible: Size, spec: &ImageSpec, out: &mut [u8]) {
         out.fill(0);
-        let (top, left) = ((shape.height - visible.height) / 2, (shape.width - visible.width) / 2);
-        let (from, to) = (self.color.channels(), shape.color.channels());
+        let (top, left) = ((spec.height - visible.height) / 2, (spec.width - visible.width) / 2);
+        let (from, to) = (self.color.channels(), spec.color.channels());
         for y in 0..visible.height {
-            let start = ((top + y) * shape.width + left) * to;
+            let start = ((top + y) * spec.width + left) * to;
             let row = &mut out[start..start + visible.width * to];
             for (x, pixel) in row.chunks_exact_mut(to).enumerate() {
                 let at = self.source_of(x, y) * from;

@@ -2,8 +2,8 @@
 //!
 //! Training, labelling and serving must see the same pixels for the same file, so all of them come
 //! through [`Preparer`]: the size is checked before anything is decoded, the EXIF orientation is
-//! honoured, transparency is laid over white, 16 bits become 8, colour becomes what the [`Shape`]
-//! asks for, and the result is resized with an antialiasing triangle filter ([`FILTER`]).
+//! honoured, transparency is laid over white, 16 bits become 8, colour becomes what the
+//! [`ImageSpec`](dtkc_item::ImageSpec) asks for, and the result is resized with an antialiasing triangle filter ([`FILTER`]).
 
 mod color;
 mod contain;
@@ -14,10 +14,8 @@ mod jpeg;
 mod limits;
 mod prepare;
 
-pub use error::ImageError;
 pub use limits::{Limits, Probe, looks_like_image, probe};
 pub use prepare::Preparer;
-
 
 /// The resize filter's name, as the model file records it: antialiased bilinear.
 pub const FILTER: &str = "triangle";

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::{ImageError, decode};
+use dtkc_item::ItemError;
+
+use crate::{decode, error};
 
 /// How much one image may cost. Checked before decoding, so a small file that claims to be huge
 /// costs nothing.
@@ -25,23 +27,22 @@ impl Default for Limits {
 
 impl Limits {
     /// Checks the number of encoded bytes.
-    pub(crate) fn check_bytes(&self, bytes: usize) -> Result<(), ImageError> {
+    pub(crate) fn check_bytes(&self, bytes: usize) -> Result<(), ItemError> {
         match bytes as u64 {
-            0 => Err(ImageError::Empty),
-            n if n > self.max_bytes => Err(ImageError::TooManyBytes { bytes: n, limit: self.max_bytes }),
+            0 => Err(error::empty()),
+            n if n > self.max_bytes => Err(ItemError::too_many_bytes(n, self.max_bytes)),
             _ => Ok(()),
         }
     }
 
     /// Checks the size that a header claims.
-    pub(crate) fn check_size(&self, width: u32, height: u32) -> Result<(), ImageError> {
+    pub(crate) fn check_size(&self, width: u32, height: u32) -> Result<(), ItemError> {
         if width == 0 || height == 0 {
-            return Err(ImageError::NoPixels { width, height });
+            return Err(error::no_pixels(width, height));
         }
         let pixels = u64::from(width) * u64::from(height);
         if width.max(height) > self.max_side || pixels > self.max_pixels {
-            let (max_side, max_pixels) = (self.max_side, self.max_pixels);
-            return Err(ImageError::TooManyPixels { width, height, max_side, max_pixels });
+            return Err(error::too_many_pixels(width, height, self.max_side, self.max_pixels));
         }
         Ok(())
     }
@@ -65,7 +66,7 @@ pub struct Probe {
 }
 
 /// Reads size and channels from the header and checks them against `limits`; nothing is decoded.
-pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ImageError> {
+pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ItemError> {
     decode::probe(bytes, limits)
 }
 
@@ -94,13 +95,13 @@ mod tests {
     #[test]
     fn sizes_are_checked_at_the_edge() {
         let limits = Limits { max_bytes: 10, max_side: 100, max_pixels: 5000 };
-        assert_eq!(limits.check_bytes(0), Err(ImageError::Empty));
-        assert_eq!(limits.check_bytes(10), Ok(()));
-        assert_eq!(limits.check_bytes(11).map_err(|e| e.code()), Err("too_large"));
-        assert_eq!(limits.check_size(100, 50), Ok(()));
-        assert_eq!(limits.check_size(101, 1).map_err(|e| e.code()), Err("too_large"));
-        assert_eq!(limits.check_size(100, 51).map_err(|e| e.code()), Err("too_large"));
-        assert_eq!(limits.check_size(0, 5).map_err(|e| e.code()), Err("no_pixels"));
-        assert_eq!(limits.check_size(u32::MAX, u32::MAX).map_err(|e| e.code()), Err("too_large"));
+        let code = |checked: Result<(), ItemError>| checked.map_or_else(|error| error.code, |()| "ok".into());
+        for (bytes, expected) in [(0, "empty"), (10, "ok"), (11, "too_large")] {
+            assert_eq!(code(limits.check_bytes(bytes)), expected);
+        }
+        let too_large = [(101, 1), (100, 51), (u32::MAX, u32::MAX)];
+        assert_eq!(code(limits.check_size(100, 50)), "ok");
+        assert!(too_large.into_iter().all(|(width, height)| code(limits.check_size(width, height)) == "too_large"));
+        assert_eq!(code(limits.check_size(0, 5)), "no_pixels");
     }
 }

@@ -1,64 +1,70 @@
 //! From bytes to the wanted pixels.
 
-use dtkc_item::{Color, ImageSpec};
+use dtkc_item::{Color, ImageShape, ImageSpec, ItemError};
 use image::metadata::Orientation;
 
 use crate::color::rgb_to_gray;
 use crate::decode::{Decoded, decode};
 use crate::fit::{Fitter, Picture};
-use crate::{ImageError, Limits};
+use crate::{Limits, error};
 
 /// A buffer larger than this is given back after use, so that one huge photo does not stay for ever.
 const KEEP_BYTES: usize = 32 << 20;
 
-/// Turns encoded images into pixels of one [`ImageSpec`]. Owns the resizer and its buffers, which are
+/// Turns encoded images into pixels as one [`ImageSpec`] wants them. Owns the resizer and its buffers, which are
 /// reused from image to image: keep one per thread.
 ///
 /// ```
-/// use dtkc_image::{Color, Limits, Preparer, Resize, ImageSpec};
+/// use dtkc_image::{Limits, Preparer};
+/// use dtkc_item::{Color, ImageSpec, Resize};
 ///
-/// let shape = ImageSpec { height: 2, width: 2, color: Color::Gray, resize: Resize::Fit };
-/// let mut preparer = Preparer::new(shape, Limits::default());
+/// let spec = ImageSpec { height: 2, width: 2, color: Color::Gray, resize: Resize::Fit };
+/// let mut preparer = Preparer::new(spec, Limits::default());
 /// let pgm = b"P5 4 4 255\n\0\0\xff\xff\0\0\xff\xff\0\0\xff\xff\0\0\xff\xff";
 /// let pixels = preparer.prepare(pgm)?;
-/// assert_eq!(pixels.len(), shape.bytes());
+/// assert_eq!(pixels.len(), spec.bytes());
 /// assert!(pixels[0] < pixels[1]);
-/// # Ok::<(), dtkc_image::ImageError>(())
+/// # Ok::<(), dtkc_item::ItemError>(())
 /// ```
 #[derive(Debug)]
 pub struct Preparer {
-    shape: ImageSpec,
+    spec: ImageSpec,
     limits: Limits,
     pixels: Vec<u8>,
     fitter: Fitter,
 }
 
 impl Preparer {
-    /// A preparer for images of that shape, within those limits.
-    pub fn new(shape: ImageSpec, limits: Limits) -> Self {
-        Self { shape, limits, pixels: Vec::new(), fitter: Fitter::default() }
+    /// A preparer for such images, within those limits.
+    pub fn new(spec: ImageSpec, limits: Limits) -> Self {
+        Self { spec, limits, pixels: Vec::new(), fitter: Fitter::default() }
     }
 
-    /// The wanted shape.
-    pub fn shape(&self) -> ImageSpec {
-        self.shape
+    /// What images are turned into.
+    pub fn spec(&self) -> ImageSpec {
+        self.spec
+    }
+
+    /// What one image may cost.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// The pixels of one encoded image: `height * width * channels` bytes, row by row.
-    pub fn prepare(&mut self, bytes: &[u8]) -> Result<Vec<u8>, ImageError> {
-        let mut out = vec![0; self.shape.bytes()];
+    pub fn prepare(&mut self, bytes: &[u8]) -> Result<Vec<u8>, ItemError> {
+        let mut out = vec![0; self.spec.bytes()];
         self.prepare_into(bytes, &mut out)?;
         Ok(out)
     }
 
     /// Like [`Preparer::prepare`], into a buffer of exactly [`ImageSpec::bytes`] bytes. After an error the
     /// buffer's content is not defined.
-    pub fn prepare_into(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<(), ImageError> {
+    pub fn prepare_into(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<(), ItemError> {
         self.check_out(out)?;
-        let decoded = decode(bytes, &self.limits, self.shape.color, &mut self.pixels);
+        let decoded = decode(bytes, &self.limits, self.spec.color, &mut self.pixels);
         let result = decoded.and_then(|Decoded { width, height, color, orientation }| {
             let picture = Picture { pixels: &self.pixels, height, width, color, orientation };
-            self.fitter.fit(&picture, &self.shape, out)
+            self.fitter.fit(&picture, &self.spec, out)
         });
         if self.pixels.capacity() > KEEP_BYTES {
             self.pixels = Vec::new();
@@ -66,40 +72,37 @@ impl Preparer {
         result
     }
 
-    /// The same for pixels that need no decoding: `height * width * color.channels()` bytes.
-    pub fn resize_pixels(
-        &mut self,
-        pixels: &[u8],
-        height: usize,
-        width: usize,
-        color: Color,
-        out: &mut [u8],
-    ) -> Result<(), ImageError> {
+    /// The same for pixels that need no decoding: an image of `shape`.
+    pub fn resize_pixels(&mut self, pixels: &[u8], shape: ImageShape, out: &mut [u8]) -> Result<(), ItemError> {
         self.check_out(out)?;
-        let sides = (u32::try_from(width).unwrap_or(u32::MAX), u32::try_from(height).unwrap_or(u32::MAX));
-        self.limits.check_size(sides.0, sides.1)?;
-        let expected = height * width * color.channels();
-        if pixels.len() != expected {
-            return Err(ImageError::WrongLength { what: "pixel", found: pixels.len(), expected });
+        let color = shape.color().ok_or_else(|| error::wrong_channels(shape.channels))?;
+        let ImageShape { height, width, .. } = shape;
+        self.limits.check_size(side(width), side(height))?;
+        if pixels.len() != shape.len() {
+            return Err(error::wrong_length("pixel", pixels.len(), shape.len()));
         }
         let orientation = Orientation::NoTransforms;
-        if color == Color::Rgb && self.shape.color == Color::Gray {
+        if color == Color::Rgb && self.spec.color == Color::Gray {
             rgb_to_gray(pixels, &mut self.pixels);
             let picture = Picture { pixels: &self.pixels, height, width, color: Color::Gray, orientation };
-            return self.fitter.fit(&picture, &self.shape, out);
+            return self.fitter.fit(&picture, &self.spec, out);
         }
-        self.fitter.fit(&Picture { pixels, height, width, color, orientation }, &self.shape, out)
+        self.fitter.fit(&Picture { pixels, height, width, color, orientation }, &self.spec, out)
     }
 
-    fn check_out(&self, out: &[u8]) -> Result<(), ImageError> {
-        let expected = self.shape.bytes();
+    fn check_out(&self, out: &[u8]) -> Result<(), ItemError> {
+        let expected = self.spec.bytes();
         if expected == 0 {
-            let (width, height) = (self.shape.width as u32, self.shape.height as u32);
-            return Err(ImageError::NoPixels { width, height });
+            return Err(error::no_pixels(side(self.spec.width), side(self.spec.height)));
         }
         if out.len() != expected {
-            return Err(ImageError::WrongLength { what: "output", found: out.len(), expected });
+            return Err(error::wrong_length("output", out.len(), expected));
         }
         Ok(())
     }
+}
+
+/// A side that does not fit is beyond every limit anyway.
+fn side(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -2,10 +2,10 @@
 //! by fixtures/make.py.
 #![allow(clippy::unwrap_used)]
 
-use dtkc_item::{Color, ImageSpec, Resize};
 use std::path::PathBuf;
 
 use dtkc_image::{Limits, Preparer, probe};
+use dtkc_item::{Color, ImageSpec, Resize};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -36,8 +36,8 @@ fn pixels_follow_pillow() {
     let cases = cases();
     assert!(cases.len() > 100);
     for case in cases {
-        let shape = ImageSpec { height: case.height, width: case.width, color: case.color, resize: case.resize };
-        let found = Preparer::new(shape, Limits::default()).prepare(&fixture(&case.file)).unwrap();
+        let spec = ImageSpec { height: case.height, width: case.width, color: case.color, resize: case.resize };
+        let found = Preparer::new(spec, Limits::default()).prepare(&fixture(&case.file)).unwrap();
         let expected = bytes(&case.pixels);
         assert_eq!(found.len(), expected.len(), "{}", case.file);
         let worst = found.iter().zip(&expected).map(|(a, b)| a.abs_diff(*b)).max().unwrap();
@@ -48,13 +48,13 @@ fn pixels_follow_pillow() {
 
 #[test]
 fn a_preparer_forgets_the_image_before() {
-    let shape = ImageSpec { height: 9, width: 9, color: Color::Rgb, resize: Resize::Fit };
-    let mut one_for_all = Preparer::new(shape, Limits::default());
+    let spec = ImageSpec { height: 9, width: 9, color: Color::Rgb, resize: Resize::Fit };
+    let mut one_for_all = Preparer::new(spec, Limits::default());
     for case in cases() {
         let file = fixture(&case.file);
-        let mut out = vec![7; shape.bytes()];
+        let mut out = vec![7; spec.bytes()];
         one_for_all.prepare_into(&file, &mut out).unwrap();
-        assert_eq!(out, Preparer::new(shape, Limits::default()).prepare(&file).unwrap(), "{}", case.file);
+        assert_eq!(out, Preparer::new(spec, Limits::default()).prepare(&file).unwrap(), "{}", case.file);
     }
 }
 
@@ -79,13 +79,13 @@ fn the_header_tells_size_and_channels() {
 #[test]
 fn raw_pixels_give_what_a_file_gives() {
     for case in cases().iter().filter(|case| case.file == "wide.png") {
-        let shape = ImageSpec { height: case.height, width: case.width, color: case.color, resize: case.resize };
+        let spec = ImageSpec { height: case.height, width: case.width, color: case.color, resize: case.resize };
         let whole = ImageSpec { height: 31, width: 57, color: Color::Rgb, resize: Resize::Stretch };
         let file = fixture("wide.png");
         let pixels = Preparer::new(whole, Limits::default()).prepare(&file).unwrap();
-        let mut preparer = Preparer::new(shape, Limits::default());
-        let mut out = vec![0; shape.bytes()];
-        preparer.resize_pixels(&pixels, 31, 57, Color::Rgb, &mut out).unwrap();
+        let mut preparer = Preparer::new(spec, Limits::default());
+        let mut out = vec![0; spec.bytes()];
+        preparer.resize_pixels(&pixels, whole.shape(), &mut out).unwrap();
         assert_eq!(out, preparer.prepare(&file).unwrap());
     }
 }

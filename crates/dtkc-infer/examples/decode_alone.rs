@@ -3,14 +3,14 @@
 //!
 //!     cargo run --release -p dtkc-infer --example decode_alone -- MODEL FOLDER [THREADS]
 
-use dtkc_item::ItemError;
 use std::error::Error;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use dtkc_image::{Limits, Preparer};
-use dtkc_infer::{ModelFile, Source, prepare};
+use dtkc_infer::{ModelFile, Prepare, RawItem};
+use dtkc_item::ItemError;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -33,12 +33,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn decode(model: &ModelFile, paths: &[PathBuf], next: &AtomicUsize) -> Result<(), String> {
-    let limits = Limits::default();
-    let mut preparer = Preparer::new(model.shape(), limits);
-    let mut out = vec![0; model.shape().bytes()];
+    let mut preparer = Preparer::new(model.spec(), Limits::default());
+    let mut out = vec![0; model.spec().bytes()];
     while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
         let failed = |error: ItemError| format!("{}: {error}", path.display());
-        prepare(&mut preparer, &Source::File(path.clone()), &limits, &mut out).map_err(failed)?;
+        RawItem::File(path.clone()).prepare(&mut preparer, &mut out).map_err(failed)?;
     }
     Ok(())
 }

@@ -1,8 +1,7 @@
-//! What can go wrong: with the runtime or the model as a whole, and with one image alone.
+//! What can go wrong with the runtime or the model as a whole. With one item alone: [`dtkc_item::ItemError`].
 
 use std::path::PathBuf;
 
-use dtkc_image::ImageError;
 use dtkc_onnx::OnnxError;
 
 /// Why a model cannot be run.
@@ -51,14 +50,6 @@ pub enum InferError {
         /// What is wrong with it.
         error: OnnxError,
     },
-    /// The model asks for a preparation of images that this program does not know.
-    #[error("{name}: images are to be prepared with {what}, which this program does not know; update the program")]
-    Preparation {
-        /// The model's name or path.
-        name: String,
-        /// The unknown setting.
-        what: String,
-    },
     /// The requested device is not there. The CPU never takes its place silently.
     #[error("device {device} cannot be used: {reason}; use --device cpu, or an ONNX Runtime library built for it")]
     Device {
@@ -87,9 +78,20 @@ pub enum InferError {
         /// Bytes given.
         found: usize,
     },
+    /// Something else than images, for a model that takes images.
+    #[error("{model}: the model takes images, and these are sequences; give it images")]
+    NotImages {
+        /// The model's name.
+        model: String,
+    },
     /// The runtime failed while computing.
-    #[error("the model failed to run: {0}")]
-    Run(String),
+    #[error("{model}: the model failed to run: {reason}")]
+    Run {
+        /// The model's name.
+        model: String,
+        /// What the runtime said.
+        reason: String,
+    },
     /// A file with cluster names cannot be understood.
     #[error("{}: {reason}", path.display())]
     Names {
@@ -105,29 +107,6 @@ pub enum InferError {
 pub(crate) fn clause(error: &dyn std::fmt::Display) -> String {
     let text = format!("{error:#}").split_whitespace().collect::<Vec<_>>().join(" ");
     text.trim_end_matches(['.', ';', ' ']).to_owned()
-}
-
-/// Why one image got no cluster; the others are not affected.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct ItemError {
-    /// A stable word for programs: those of [`ImageError::code`], `unreadable`, or what the caller gave.
-    pub code: &'static str,
-    /// One sentence for people.
-    pub message: String,
-}
-
-impl ItemError {
-    /// An error with its code and sentence.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
-    }
-}
-
-impl From<ImageError> for ItemError {
-    fn from(error: ImageError) -> Self {
-        Self::new(error.code(), error.to_string())
-    }
 }
 
 #[cfg(test)]

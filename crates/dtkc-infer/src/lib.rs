@@ -6,7 +6,7 @@
 //! let model = ModelFile::open("mnist")?;
 //! let runtime = Runtime::find(None)?;
 //! let mut session = Session::new(&runtime, &model, &SessionOptions::default())?;
-//! let pixels = vec![0u8; 2 * model.shape().bytes()];
+//! let pixels = vec![0u8; 2 * model.spec().bytes()];
 //! for assignment in session.run(&pixels, 2)?.iter() {
 //!     println!("{} ({:.0} %)", model.metadata().cluster_name(assignment.cluster), 100.0 * assignment.confidence);
 //! }
@@ -14,13 +14,16 @@
 //! ```
 //!
 //! - [`Runtime`] finds and opens the ONNX Runtime library; one per process.
-//! - [`ModelFile`] is a checked model: bytes, metadata, and the shape that images must have.
+//! - [`ModelFile`] is a checked model: bytes, metadata, and the images that it takes.
 //! - [`Session`] runs batches of pixels. Not shared between threads: each worker owns one.
+//! - [`Worker`] makes items ready, each alone, and runs a session on them: one per thread, in labelling and serving.
 //! - [`Pool`] keeps worker threads busy with encoded images, files or pixels, and gives results in order.
+//! - [`Prepare`] is what an item must be able to do; [`RawItem`] has the usual forms.
 
 mod assignment;
 mod device;
 mod error;
+mod item;
 mod model;
 mod names;
 mod onnxruntime;
@@ -28,16 +31,17 @@ mod places;
 mod pool;
 mod runtime;
 mod session;
-mod source;
 #[cfg(feature = "tract")]
 mod tract;
+mod worker;
 
 pub use assignment::{Assignment, Assignments};
 pub use device::Device;
-pub use error::{InferError, ItemError};
+pub use error::InferError;
+pub use item::{Prepare, RawItem, read_file};
 pub use model::ModelFile;
 pub use names::Names;
-pub use pool::{Batch, Done, Feeder, Job, Pool, PoolOptions, Results, Stopped, Work, Workers};
+pub use pool::{Answers, Feeder, Finished, Pool, PoolOptions, Results, Stopped, Task, Threads, Work};
 pub use runtime::Runtime;
 pub use session::{Session, SessionOptions};
-pub use source::{Source, prepare, read_file};
+pub use worker::{Prepared, Worker};

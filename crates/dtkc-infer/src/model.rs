@@ -1,10 +1,10 @@
 //! Model files: found by name or path, checked before anything runs.
 
-use dtkc_item::ImageSpec;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dtkc_item::ImageSpec;
 use dtkc_onnx::{Metadata, OnnxError};
 
 use crate::places::{files_in, program_folder, upwards};
@@ -17,7 +17,6 @@ pub struct ModelFile {
     path: Option<PathBuf>,
     bytes: Arc<[u8]>,
     metadata: Arc<Metadata>,
-    shape: ImageSpec,
     largest_value: usize,
 }
 
@@ -46,20 +45,13 @@ impl ModelFile {
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, InferError> {
         let wrong = |error: OnnxError| InferError::Model { name: name.into(), error };
         let metadata = dtkc_onnx::read_metadata(&bytes).map_err(wrong)?;
-        let unknown = |what: String| InferError::Preparation { name: name.into(), what };
-        let input = &metadata.input;
-        if input.filter != dtkc_image::FILTER {
-            return Err(unknown(format!("the resize filter {:?}", input.filter)));
+        let filter = &metadata.input.filter;
+        if filter != dtkc_image::FILTER {
+            return Err(wrong(OnnxError::Preparation(format!("the resize filter {filter:?}"))));
         }
-        let shape = ImageSpec {
-            height: input.height,
-            width: input.width,
-            color: input.color.parse().map_err(|_| unknown(format!("the colour mode {:?}", input.color)))?,
-            resize: input.resize.parse().map_err(|_| unknown(format!("the resize rule {:?}", input.resize)))?,
-        };
         let largest_value = dtkc_onnx::largest_value(&bytes).map_err(wrong)?;
         let metadata = Arc::new(metadata);
-        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, shape, largest_value })
+        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, largest_value })
     }
 
     /// The bundled models that [`ModelFile::open`] finds, by name.
@@ -71,9 +63,14 @@ impl ModelFile {
         names
     }
 
-    /// The model's name: the file's name without its ending.
+    /// The model's name: the file's name without its ending, unless it got another.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Gives the model another name: that under which a service offers it.
+    pub fn set_name(&mut self, name: &str) {
+        self.name = name.into();
     }
 
     /// The file, when it came from one.
@@ -96,9 +93,9 @@ impl ModelFile {
         &self.metadata
     }
 
-    /// The images that the model takes, and how others are brought to that shape.
-    pub fn shape(&self) -> ImageSpec {
-        self.shape
+    /// The images that the model takes, and how any other image becomes one of them.
+    pub fn spec(&self) -> ImageSpec {
+        self.metadata.input.image
     }
 
     /// Number of clusters.

@@ -1,5 +1,6 @@
 //! A model in ONNX Runtime.
 
+use dtkc_item::ImageShape;
 use ort::ep::{CUDA, ExecutionProviderDispatch, TensorRT};
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::value::{DynValue, PrimitiveTensorElementType, TensorRef};
@@ -34,14 +35,14 @@ impl OnnxRuntime {
         Ok(Self { session, size })
     }
 
-    pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
-        let failed = |error: ort::Error| InferError::Run(clause(&error));
-        let [height, width, channels] = self.size.image;
+    pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, String> {
+        let failed = |error: ort::Error| clause(&error);
+        let ImageShape { height, width, channels } = self.size.image;
         let image = TensorRef::from_array_view(([count, height, width, channels], pixels)).map_err(failed)?;
         let outputs = self.session.run(ort::inputs!["image" => image]).map_err(failed)?;
         let clusters = values::<i64>(outputs.get("cluster"))?.to_vec();
         if clusters.len() != count {
-            return Err(InferError::Run(format!("{} clusters came back for {count} images", clusters.len())));
+            return Err(format!("{} clusters came back for {count} images", clusters.len()));
         }
         Ok(Assignments {
             clusters,
@@ -81,7 +82,7 @@ fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder,
     builder.with_execution_providers(providers).map_err(|error| failed(&error))
 }
 
-fn values<T: PrimitiveTensorElementType>(value: Option<&DynValue>) -> Result<&[T], InferError> {
-    let value = value.ok_or_else(|| InferError::Run("an output is missing".into()))?;
-    Ok(value.try_extract_tensor::<T>().map_err(|error| InferError::Run(clause(&error)))?.1)
+fn values<T: PrimitiveTensorElementType>(value: Option<&DynValue>) -> Result<&[T], String> {
+    let value = value.ok_or("an output is missing")?;
+    Ok(value.try_extract_tensor::<T>().map_err(|error| clause(&error))?.1)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dtkc_item::ImageShape;
 use tract_onnx::prelude::*;
 
 use crate::error::clause;
@@ -24,11 +25,11 @@ impl Tract {
         Ok(Self { plan, size })
     }
 
-    pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
+    pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, String> {
         let outputs = self.outputs(pixels, count).map_err(failed)?;
         // In the order that the plan asks for: cluster, probabilities, embedding.
         let [cluster, probabilities, embedding] = outputs.as_slice() else {
-            return Err(InferError::Run("an output is missing".into()));
+            return Err("an output is missing".into());
         };
         Ok(Assignments {
             clusters: values::<i64>(cluster)?.to_vec(),
@@ -38,18 +39,18 @@ impl Tract {
     }
 
     fn outputs(&self, pixels: &[u8], count: usize) -> TractResult<TVec<TValue>> {
-        let [height, width, channels] = self.size.image;
+        let ImageShape { height, width, channels } = self.size.image;
         let image = Tensor::from_shape(&[count, height, width, channels], pixels)?;
         self.plan.run(tvec!(image.into_tvalue()))
     }
 }
 
-fn values<T: Datum>(output: &TValue) -> Result<&[T], InferError> {
+fn values<T: Datum>(output: &TValue) -> Result<&[T], String> {
     output.try_as_plain_ram().and_then(|view| view.as_slice::<T>()).map_err(failed)
 }
 
-fn failed(error: TractError) -> InferError {
-    InferError::Run(clause(&error))
+fn failed(error: TractError) -> String {
+    clause(&error)
 }
 
 fn plan(mut bytes: &[u8]) -> TractResult<Arc<TypedRunnableModel>> {

@@ -5,11 +5,11 @@
 //!     cargo run --release -p dtkc-label --example bench_label -- dataset FILE.h5 COUNT
 //!     cargo run --release -p dtkc-label --example bench_label -- pngs FOLDER COUNT SIDE
 
-use dtkc_dataset::{ImageWriter, WriterOptions};
-use dtkc_item::ImageShape;
 use std::error::Error;
 use std::path::Path;
 
+use dtkc_dataset::{Writer, WriterOptions};
+use dtkc_item::ImageShape;
 use dtkc_onnx::testing::Sample;
 
 const SIDE: usize = 28;
@@ -66,7 +66,7 @@ fn draw(number: u64, side: usize, pixels: &mut Vec<u8>) {
 
 fn dataset(path: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     let shape = ImageShape { height: SIDE, width: SIDE, channels: 1 };
-    let mut writer = ImageWriter::create(path, WriterOptions::new(shape, "bench", "bench_label"))?;
+    let mut writer = Writer::create(path, WriterOptions::new(shape, "bench", "bench_label"))?;
     // Some thousands of drawings, each time with other noise, so that no two images are the same.
     let drawn = count.min(5000);
     let mut images = vec![Vec::new(); drawn as usize];
@@ -76,7 +76,7 @@ fn dataset(path: &Path, count: u64) -> Result<(), Box<dyn Error>> {
     for number in 0..count {
         noisy.clear();
         noisy.extend(images[(number % drawn) as usize].iter().map(|p| p.saturating_add(noise.bits() as u8 & 31)));
-        writer.push(&noisy, Some((number % 10) as i64), None)?;
+        writer.push_image(&noisy, Some((number % 10) as i64), None)?;
     }
     writer.finish()?;
     Ok(())

@@ -29,7 +29,7 @@ impl FailureList {
 
     /// Adds a row if it failed.
     pub fn add(&mut self, row: &Row) -> Result<()> {
-        let Err(failure) = &row.outcome else { return Ok(()) };
+        let Err(error) = &row.outcome else { return Ok(()) };
         if self.open.is_none() {
             let pending = Pending::beside(&self.target)?;
             let mut writer = Writer::from_writer(File::create(pending.path())?);
@@ -38,7 +38,7 @@ impl FailureList {
         }
         if let Some((_, writer)) = &mut self.open {
             let index = row.index.to_string();
-            let record = [index.as_str(), &row.path, &failure.code, &failure.reason];
+            let record = [index.as_str(), &row.path, &error.code, &error.message];
             writer.write_record(record).map_err(|e| LabelError::wrap(&self.target, e))?;
         }
         Ok(())

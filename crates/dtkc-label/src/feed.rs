@@ -1,12 +1,11 @@
 //! From inputs to portions of work: one thread that finds images, in order, and reads rows of datasets ahead.
 
-use dtkc_item::ItemError;
-use dtkc_item::Color;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use dtkc_infer::{Job, Source, Work};
+use dtkc_infer::{RawItem, Task, Work};
+use dtkc_item::Items;
 
 use crate::error::{LabelError, Result};
 use crate::journal;
@@ -98,7 +97,7 @@ pub fn feed(
     options: FeedOptions,
     past: Option<Past>,
     stop: &(dyn Fn() -> bool + Sync),
-    send: &mut dyn FnMut(Job<Vec<Item>>) -> ControlFlow<()>,
+    send: &mut dyn FnMut(Task<Vec<Item>>) -> ControlFlow<()>,
 ) -> Result<Fed> {
     let mut feeder = Feeder {
         options,
@@ -126,7 +125,7 @@ struct Feeder<'a> {
     options: FeedOptions,
     past: Option<Past>,
     stop: &'a (dyn Fn() -> bool + Sync),
-    send: &'a mut dyn FnMut(Job<Vec<Item>>) -> ControlFlow<()>,
+    send: &'a mut dyn FnMut(Task<Vec<Item>>) -> ControlFlow<()>,
     fed: Fed,
     items: Vec<Item>,
     bytes: u64,
@@ -174,7 +173,7 @@ impl Feeder<'_> {
             self.flush()?;
         }
         self.bytes += match &found.body {
-            Body::Row { table, .. } => table.shape().bytes() as u64,
+            Body::Row { table, .. } => table.shape().len() as u64,
             Body::Bytes(bytes) => bytes.len() as u64,
             Body::Slice { length, .. } => *length,
             Body::Zip { entry, .. } => entry.as_ref().map_or(0, |entry| entry.size()),
@@ -196,30 +195,30 @@ impl Feeder<'_> {
         let mut items = std::mem::take(&mut self.items);
         let work = match &items[0].found.body {
             Body::Row { table, .. } => read_rows(table.clone(), &mut items, self.options.truth),
-            _ => Ok(Work::Images(items.iter_mut().map(|item| self.read(&mut item.found.body)).collect())),
+            _ => Ok(Work::Raw(items.iter_mut().map(|item| self.read(&mut item.found.body)).collect())),
         };
         match work {
             Ok(work) => {
                 self.fed.portions += 1;
-                (self.send)(Job { tag: items, work })
+                (self.send)(Task { tag: items, work })
             }
             Err(error) => self.fail(error),
         }
     }
 
     /// Files are left to the workers; archives are read here, in their order.
-    fn read(&mut self, body: &mut Body) -> Source {
+    fn read(&mut self, body: &mut Body) -> RawItem {
         if let Body::File(path) = body {
-            return Source::File(path.clone());
+            return RawItem::File(path.clone());
         }
         match self.reader.read(body) {
             Ok(bytes) => {
                 if self.options.keep_bytes {
                     *body = Body::Bytes(bytes.clone());
                 }
-                Source::Encoded(bytes)
+                RawItem::Encoded(bytes)
             }
-            Err(error) => Source::Failed(error),
+            Err(error) => RawItem::Failed(error),
         }
     }
 }
@@ -231,7 +230,7 @@ fn read_rows(table: Arc<Table>, items: &mut [Item], truth: bool) -> Result<Work>
     }
     let shape = table.shape();
     let row_of = |item: &Item| if let Body::Row { row, .. } = item.found.body { row } else { 0 };
-    let mut pixels = Vec::with_capacity(items.len() * shape.bytes());
+    let mut pixels = Vec::with_capacity(items.len() * shape.len());
     for run in items.chunk_by_mut(|a, b| row_of(a) + 1 == row_of(b)) {
         let first = row_of(&run[0]);
         let rows = first..first + run.len();
@@ -241,12 +240,5 @@ fn read_rows(table: Arc<Table>, items: &mut [Item], truth: bool) -> Result<Work>
             item.truth = if truth { table.truth(row) } else { None };
         }
     }
-    match Color::from_channels(shape.channels) {
-        Some(color) => Ok(Work::Pixels { pixels, count: items.len(), height: shape.height, width: shape.width, color }),
-        None => {
-            let reason = format!("images have 1 or 3 channels, not {}", shape.channels);
-            let failed = || Source::Failed(ItemError::new("unsupported", reason.clone()));
-            Ok(Work::Images(items.iter().map(|_| failed()).collect()))
-        }
-    }
+    Ok(Work::Decoded(Items::Images { shape, pixels }))
 }

@@ -1,10 +1,10 @@
 //! The output file, whole or not at all, and the list of failures beside it.
 
-use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
 
-use dtkc_cli::Progress;
 use dtkc_files::Pending;
+use dtkc_item::ImageShape;
+use dtkc_observe::Observer;
 
 use crate::error::Result;
 use crate::failures::FailureList;
@@ -59,23 +59,23 @@ impl Writing {
 }
 
 /// Makes the output from its journal, which holds `rows` rows.
-pub fn from_journal(target: &Target, rows: u64, quiet: bool) -> Result<Option<PathBuf>> {
+pub fn from_journal(target: &Target, rows: u64, observer: &dyn Observer) -> Result<Option<PathBuf>> {
     let name = target.path.file_name().unwrap_or_default().to_string_lossy();
-    let progress = Progress::new_unless(quiet, format!("write {name}"), "rows", Some(rows));
+    observer.begin(&format!("write {name}"), "rows", Some(rows));
     let mut writing = Writing::start(target)?;
     let mut reader = Reader::open(&target.path)?;
     let mut pixels = match target.format.wants_pixels() {
-        true => Some(PixelReader::open(&target.path, target.shape.bytes())?),
+        true => Some(PixelReader::open(&target.path, target.shape.len())?),
         false => None,
     };
     while let Some(rows) = reader.next_block()? {
         let labelled = rows.iter().filter(|row| row.outcome.is_ok()).count();
         let pixels = pixels.as_mut().map(|p| p.next(labelled)).transpose()?.unwrap_or_default();
         writing.write(&rows, &pixels)?;
-        progress.inc(rows.len() as u64);
+        observer.advance(rows.len() as u64);
     }
     let list = writing.finish();
-    progress.finish();
+    observer.end();
     list
 }
 

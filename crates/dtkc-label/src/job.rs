@@ -1,8 +1,8 @@
 //! What decides the content of an output, kept beside it: `--resume` and `merge` must not mix different things.
 
-use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
 
+use dtkc_item::ImageShape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

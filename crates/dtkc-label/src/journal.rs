@@ -252,13 +252,15 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use dtkc_item::ItemError;
+
     use super::*;
-    use crate::row::{Failure, Label};
+    use crate::row::Label;
 
     fn rows(from: u64) -> Vec<Row> {
         let label = Label { cluster: 1, confidence: 0.5, ..Label::default() };
         let row = |index, outcome| Row { index, path: format!("{index}.png"), truth: None, outcome };
-        vec![row(from, Ok(label)), row(from + 1, Err(Failure::new("empty", "the file is empty")))]
+        vec![row(from, Ok(label)), row(from + 1, Err(ItemError::new("empty", "the file is empty")))]
     }
 
     fn resume(output: &Path) -> (Journal, Vec<Row>) {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
-use dtkc_cli::{Progress, interrupt};
 use dtkc_image::Limits;
+use dtkc_observe::Observer;
 
 use crate::error::{LabelError, Result};
 use crate::failures;
@@ -28,8 +28,6 @@ pub struct MergeOptions {
     pub failed: Option<PathBuf>,
     /// A page of the whole, and how many images of each kind and cluster it shows. The inputs are read again.
     pub gallery: Option<(PathBuf, usize)>,
-    /// No progress.
-    pub quiet: bool,
 }
 
 /// What came out.
@@ -38,7 +36,7 @@ pub struct Merged {
     pub summary: Summary,
     /// Where the failures are listed, if there are any.
     pub failed_list: Option<PathBuf>,
-    /// Whether Ctrl-C came first; then nothing was written.
+    /// Whether it was stopped before the end; then nothing was written.
     pub interrupted: bool,
 }
 
@@ -48,7 +46,7 @@ const RUN: usize = 1024;
 type Rows = Peekable<Box<dyn Iterator<Item = Result<Stored>>>>;
 
 /// Joins parts. All shards of one run must be there, each complete and once.
-pub fn merge(options: &MergeOptions) -> Result<Merged> {
+pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> {
     let format = Format::of(&options.output)?;
     let paths = without_lists(&options.parts);
     let jobs: Vec<Job> = paths.iter().map(|part| read_job(part)).collect::<Result<_>>()?;
@@ -71,15 +69,14 @@ pub fn merge(options: &MergeOptions) -> Result<Merged> {
         failed: options.failed.clone().unwrap_or_else(|| failures::path_for(&options.output)),
     };
     let total = jobs.iter().map(|job| job.rows).sum();
-    let progress = Progress::new_unless(options.quiet, "merge", "rows", Some(total));
+    observer.begin("merge", "rows", Some(total));
     let mut tally = Tally::new(&settings.layout);
     let mut picks = Picks::new(settings.layout.clusters(), options.gallery.as_ref().map_or(0, |(_, each)| *each));
-    let writing = join(parts, &target, total, &mut |row| {
+    let writing = join(parts, &target, total, observer, &mut |row| {
         tally.add(row);
         picks.add(row);
-        progress.inc(1);
     });
-    progress.finish();
+    observer.end();
     let summary = tally.summary()?;
     let Some(writing) = writing? else {
         return Ok(Merged { summary, failed_list: None, interrupted: true });
@@ -158,21 +155,28 @@ fn check_parts(paths: &[PathBuf], jobs: &[Job]) -> Result<Settings> {
     Ok(first.settings.clone())
 }
 
-/// Takes the row with the next index from whichever part has it, and shows it to `seen`. `None` where Ctrl-C came.
-fn join(mut parts: Vec<Rows>, target: &Target, total: u64, seen: &mut dyn FnMut(&Row)) -> Result<Option<Writing>> {
+/// Takes the row with the next index from whichever part has it, and shows it to `seen`. `None` where it was stopped.
+fn join(
+    mut parts: Vec<Rows>,
+    target: &Target,
+    total: u64,
+    observer: &dyn Observer,
+    seen: &mut dyn FnMut(&Row),
+) -> Result<Option<Writing>> {
     let mut writing = Writing::start(target)?;
     let mut run: Vec<Row> = Vec::with_capacity(RUN);
     let mut pixels = Vec::new();
     // The part that gave a row most likely gives the next one, too.
     let mut at = 0;
     for index in 0..total {
-        if interrupt::requested() {
+        if observer.stop() {
             return Ok(None);
         }
         let Some((row, mut image)) = take(&mut parts, &mut at, index)? else {
             return Err(LabelError::Settings(format!("no part has row {index}; label the parts again")));
         };
         seen(&row);
+        observer.advance(1);
         run.push(row);
         pixels.append(&mut image);
         if run.len() == RUN || index + 1 == total {

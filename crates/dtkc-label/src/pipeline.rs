@@ -7,11 +7,11 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dtkc_infer::{Batch, Done, ModelFile, Pool};
+use dtkc_infer::{Answers, Finished, ModelFile, Pool};
 
 use crate::error::{LabelError, Result};
 use crate::feed::{self, Fed, FeedOptions, Item, Past};
-use crate::row::{Failure, Label, Row};
+use crate::row::{Label, Row};
 use crate::sort::{Content, Sorter};
 use crate::source::{Body, Inputs};
 
@@ -44,24 +44,24 @@ pub fn run(
     sink: &mut RowSink<'_>,
 ) -> Result<Fed> {
     // The threads are waited for at the end of this function, whatever happens in it.
-    let (feeder, results, _workers) = pool.split();
+    let (feeder, results, _threads) = pool.split();
     let failed = AtomicBool::new(false);
     let stop = || stop() || failed.load(Ordering::Relaxed);
     std::thread::scope(|scope| {
         let feeding = scope.spawn(|| {
             // Moved in, so that the workers end when all is fed.
             let feeder = feeder;
-            feed::feed(plan.inputs, plan.feed, past, &stop, &mut |job| match feeder.send(job) {
+            feed::feed(plan.inputs, plan.feed, past, &stop, &mut |task| match feeder.send(task) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             })
         });
         let mut portions = 0;
         let collect = || -> Result<()> {
-            for Done { tag, outcome } in results {
-                let batch = outcome?;
-                let rows = to_rows(plan, tag, &batch)?;
-                sink(rows, batch.pixels.as_deref().unwrap_or_default())?;
+            for Finished { tag, outcome } in results {
+                let answers = outcome?;
+                let rows = to_rows(plan, tag, &answers)?;
+                sink(rows, answers.pixels.as_deref().unwrap_or_default())?;
                 portions += 1;
             }
             Ok(())
@@ -78,46 +78,46 @@ pub fn run(
     })
 }
 
-fn to_rows(plan: &Plan<'_>, items: Vec<Item>, batch: &Batch) -> Result<Vec<Row>> {
+fn to_rows(plan: &Plan<'_>, items: Vec<Item>, answers: &Answers) -> Result<Vec<Row>> {
     let mut rows = Vec::with_capacity(items.len());
-    for (item, place) in items.into_iter().zip(&batch.rows) {
+    for (item, place) in items.into_iter().zip(&answers.rows) {
         let outcome = match place {
             Ok(at) => {
-                let label = label(plan, batch, *at)?;
+                let label = label(plan, answers, *at)?;
                 if let Some(sorter) = plan.sorter {
-                    sorter.place(&item, &label, content(plan, &item, batch, *at)?)?;
+                    sorter.place(&item, &label, content(plan, &item, answers, *at)?)?;
                 }
                 Ok(label)
             }
-            Err(error) => Err(Failure::from(error.clone())),
+            Err(error) => Err(error.clone()),
         };
         rows.push(Row { index: item.index, path: item.found.path, truth: item.truth, outcome });
     }
     Ok(rows)
 }
 
-fn label(plan: &Plan<'_>, batch: &Batch, at: usize) -> Result<Label> {
-    let answers = &batch.assignments;
-    let best = answers.get(at).ok_or(LabelError::Internal("the model gave too few answers"))?;
+fn label(plan: &Plan<'_>, answers: &Answers, at: usize) -> Result<Label> {
+    let assigned = &answers.assignments;
+    let best = assigned.get(at).ok_or(LabelError::Internal("the model gave too few answers"))?;
     Ok(Label {
         cluster: best.cluster as u32,
         confidence: best.confidence,
         second: best.second as u32,
         second_confidence: best.second_confidence,
         margin: best.margin,
-        probabilities: if plan.probabilities { answers.probabilities.row(at).to_vec() } else { Vec::new() },
-        embedding: if plan.embedding { answers.embedding.row(at).to_vec() } else { Vec::new() },
+        probabilities: if plan.probabilities { assigned.probabilities.row(at).to_vec() } else { Vec::new() },
+        embedding: if plan.embedding { assigned.embedding.row(at).to_vec() } else { Vec::new() },
     })
 }
 
 /// What goes into a cluster's folder: the file, the archive's bytes, or the pixels that the model saw.
-fn content<'a>(plan: &Plan<'_>, item: &'a Item, batch: &'a Batch, at: usize) -> Result<Content<'a>> {
-    let shape = plan.model.shape();
+fn content<'a>(plan: &Plan<'_>, item: &'a Item, answers: &'a Answers, at: usize) -> Result<Content<'a>> {
+    let shape = plan.model.spec().shape();
     match &item.found.body {
         Body::File(path) => Ok(Content::File(path)),
         Body::Bytes(bytes) => Ok(Content::Bytes(bytes)),
         _ => {
-            let pixels = batch.pixels.as_deref().and_then(|p| p.chunks_exact(shape.bytes()).nth(at));
+            let pixels = answers.pixels.as_deref().and_then(|p| p.chunks_exact(shape.len()).nth(at));
             pixels.map(|p| Content::Pixels(shape, p)).ok_or(LabelError::Internal("pixels to sort are missing"))
         }
     }

@@ -1,9 +1,6 @@
 //! One line of the result: an image and what the model says of it, or why it could not be labelled.
 
 use dtkc_item::ItemError;
-use std::borrow::Cow;
-use std::fmt;
-
 
 /// What is known of one image after labelling.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,7 +12,7 @@ pub struct Row {
     /// The known class, with `--truth`.
     pub truth: Option<String>,
     /// The assignment, or why there is none.
-    pub outcome: Result<Label, Failure>,
+    pub outcome: Result<Label, ItemError>,
 }
 
 /// The model's answer for one image.
@@ -37,39 +34,16 @@ pub struct Label {
     pub embedding: Vec<f32>,
 }
 
-/// Why one image has no label.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
-    /// A stable name for programs.
-    pub code: Cow<'static, str>,
-    /// One sentence for people.
-    pub reason: String,
+/// Why an image has no label, as one column of text: the code, a colon, the sentence.
+pub fn error_text(error: &ItemError) -> String {
+    format!("{}: {}", error.code, error.message)
 }
 
-impl Failure {
-    /// A failure with that code and sentence.
-    pub fn new(code: &'static str, reason: impl Into<String>) -> Self {
-        Self { code: Cow::Borrowed(code), reason: reason.into() }
-    }
-
-    /// Reads back what [`fmt::Display`] wrote.
-    pub fn parse(text: &str) -> Self {
-        match text.split_once(": ") {
-            Some((code, reason)) => Self { code: Cow::Owned(code.to_owned()), reason: reason.to_owned() },
-            None => Self { code: Cow::Borrowed("unknown"), reason: text.to_owned() },
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.reason)
-    }
-}
-
-impl From<ItemError> for Failure {
-    fn from(error: ItemError) -> Self {
-        Self::new(error.code, error.message)
+/// Reads back what [`error_text`] wrote.
+pub fn parse_error(text: &str) -> ItemError {
+    match text.split_once(": ") {
+        Some((code, message)) => ItemError::new(code.to_owned(), message),
+        None => ItemError::new("unknown", text),
     }
 }
 
@@ -97,9 +71,9 @@ impl Row {
                 put_floats(out, &label.probabilities);
                 put_floats(out, &label.embedding);
             }
-            Err(failure) => {
-                put_text(out, &failure.code);
-                put_text(out, &failure.reason);
+            Err(error) => {
+                put_text(out, &error.code);
+                put_text(out, &error.message);
             }
         }
     }
@@ -121,7 +95,7 @@ impl Row {
                 embedding: take_floats(bytes)?,
             })
         } else {
-            Err(Failure { code: Cow::Owned(take_text(bytes)?), reason: take_text(bytes)? })
+            Err(ItemError::new(take_text(bytes)?, take_text(bytes)?))
         };
         Some(Self { index, path, truth, outcome })
     }
@@ -180,7 +154,7 @@ pub(crate) mod tests {
             index in any::<u64>(), path in ".{0,20}", truth in prop::option::of("[a-z]{0,5}"),
             label in label(), reason in ".{0,20}", failed in any::<bool>(),
         ) -> Row {
-            let outcome = if failed { Err(Failure::new("damaged", reason)) } else { Ok(label) };
+            let outcome = if failed { Err(ItemError::new("damaged", reason)) } else { Ok(label) };
             Row { index, path, truth, outcome }
         }
     }
@@ -207,7 +181,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_failure_reads_back_from_its_text() {
-        let failure = Failure::new("too_large", "the image is 9x9: too much");
-        assert_eq!(Failure::parse(&failure.to_string()), failure);
+        let error = ItemError::new("too_large", "the image is 9x9: too much");
+        assert_eq!(parse_error(&error_text(&error)), error);
     }
 }

@@ -1,10 +1,10 @@
 //! `--sort-into DIR`: a folder per cluster with the images in it.
 
-use dtkc_item::ImageSpec;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
+use dtkc_item::ImageShape;
 use image::ExtendedColorType;
 
 use crate::error::{LabelError, Result};
@@ -33,7 +33,7 @@ pub enum Content<'a> {
     /// The bytes of an archive's entry.
     Bytes(&'a [u8]),
     /// Pixels of a dataset's row, written as PNG.
-    Pixels(ImageSpec, &'a [u8]),
+    Pixels(ImageShape, &'a [u8]),
 }
 
 /// Puts images into folders; shared by the workers.
@@ -93,7 +93,7 @@ impl Sorter {
             (Content::File(path), How::Copy) => copy(path, target),
             (Content::Bytes(bytes), _) => write_new(target, bytes),
             (Content::Pixels(shape, pixels), _) => {
-                let color = if shape.color.channels() == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
+                let color = if shape.channels == 1 { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
                 let mut png = io::Cursor::new(Vec::new());
                 let (width, height) = (shape.width as u32, shape.height as u32);
                 image::write_buffer_with_format(&mut png, pixels, width, height, color, image::ImageFormat::Png)

@@ -1,7 +1,5 @@
 //! The table at the end of a run.
 
-use dtkc_cli::human;
-
 use crate::tally::{ClusterSummary, Summary};
 
 /// Beyond this many clusters only the largest are shown.
@@ -18,21 +16,21 @@ pub fn render(summary: &Summary) -> String {
         let images: u64 =
             summary.clusters.iter().map(|c| c.images).sum::<u64>() - shown.iter().map(|c| c.images).sum::<u64>();
         let share = if summary.labelled > 0 { images as f64 / summary.labelled as f64 } else { 0.0 };
-        rows.push(vec!["".into(), format!("{hidden} smaller ones"), human::count(images), percent(share)]);
+        rows.push(vec!["".into(), format!("{hidden} smaller ones"), dtkc_human::count(images), percent(share)]);
     }
     if let Some(unsure) = &summary.unsure {
         let name = format!("unsure (below {})", unsure.below);
         rows.push(vec![
             "".into(),
             name,
-            human::count(unsure.images),
+            dtkc_human::count(unsure.images),
             percent(unsure.share),
             mean(unsure.mean_confidence),
         ]);
     }
     let mut text = align(&rows);
     if let Some(scores) = &summary.scores {
-        let counted = human::count(scores.counted as u64);
+        let counted = dtkc_human::count(scores.counted as u64);
         text += &format!(
             "\nACC {:.4}   NMI {:.4}   ARI {:.4}   ({counted} images with a known class)\n",
             scores.acc, scores.nmi, scores.ari
@@ -61,7 +59,7 @@ fn cluster_row(cluster: &ClusterSummary, with_truth: bool) -> Vec<String> {
     let mut cells = vec![
         cluster.cluster.to_string(),
         shorten(&cluster.name, 32),
-        human::count(cluster.images),
+        dtkc_human::count(cluster.images),
         percent(cluster.share),
         mean(cluster.mean_confidence),
     ];

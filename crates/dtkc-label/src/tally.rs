@@ -54,8 +54,8 @@ impl Tally {
     pub fn add(&mut self, row: &Row) {
         let label = match &row.outcome {
             Ok(label) => label,
-            Err(failure) => {
-                *self.failures.entry(failure.code.to_string()).or_default() += 1;
+            Err(error) => {
+                *self.failures.entry(error.code.to_string()).or_default() += 1;
                 return;
             }
         };
@@ -199,8 +199,10 @@ pub struct Majority {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use dtkc_item::ItemError;
+
     use super::*;
-    use crate::row::{Failure, Label};
+    use crate::row::Label;
 
     #[test]
     fn rows_are_counted_by_cluster_doubt_failure_and_class() {
@@ -217,7 +219,7 @@ mod tests {
             let label = Label { cluster, confidence, ..Label::default() };
             tally.add(&Row { index: index as u64, path: "p".into(), truth: Some(truth.into()), outcome: Ok(label) });
         }
-        tally.add(&Row { index: 4, path: "q".into(), truth: None, outcome: Err(Failure::new("empty", "")) });
+        tally.add(&Row { index: 4, path: "q".into(), truth: None, outcome: Err(ItemError::new("empty", "")) });
         let summary = tally.summary().unwrap();
         assert_eq!((summary.images, summary.labelled, summary.failed), (5, 4, 1));
         assert_eq!(summary.failures["empty"], 1);

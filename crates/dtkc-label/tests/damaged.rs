@@ -3,24 +3,15 @@
 
 mod common;
 
-use common::{Place, column, png, rows, stderr};
-
-/// A PNG that claims to be 60000 x 60000 pixels: only the header is there.
-fn huge() -> Vec<u8> {
-    let mut bytes = png(0);
-    bytes[16..20].copy_from_slice(&60_000u32.to_be_bytes());
-    bytes[20..24].copy_from_slice(&60_000u32.to_be_bytes());
-    let mut crc = flate2::Crc::new();
-    crc.update(&bytes[12..29]);
-    bytes[29..33].copy_from_slice(&crc.sum().to_be_bytes());
-    bytes
-}
+use common::{Place, column, png, rows};
+use dtkc_testing::files::png_that_claims;
 
 /// 200 images of which 10 are damaged, in five ways.
 fn place() -> Place {
     let place = Place::new();
     place.images("photos", 200);
-    for (i, bytes) in [png(7)[..60].to_vec(), b"plain text".to_vec(), huge(), Vec::new()].into_iter().enumerate() {
+    let huge = png_that_claims(60_000, 60_000);
+    for (i, bytes) in [png(7)[..60].to_vec(), b"plain text".to_vec(), huge, Vec::new()].into_iter().enumerate() {
         place.write(&format!("photos/{:04}.png", 10 + 20 * i), &bytes);
         place.write(&format!("photos/{:04}.png", 110 + 20 * i), &bytes);
     }
@@ -39,8 +30,7 @@ fn place() -> Place {
 #[test]
 fn a_folder_with_damaged_files_is_finished() {
     let place = place();
-    let output = place.ok(&["--input", "photos", "--output", "out.csv"]);
-    let text = stderr(&output);
+    let text = place.ok(&["--input", "photos", "--output", "out.csv"]).err;
     assert!(text.contains("warning: 10 of 200 images could not be labelled"), "{text}");
     assert!(text.contains("listed in out.csv.failed.csv"), "{text}");
     let failed = rows(&place.text("out.csv.failed.csv"));
@@ -72,12 +62,12 @@ fn a_folder_with_damaged_files_is_finished() {
 #[test]
 fn strict_fails_after_all_is_done() {
     let place = place();
-    let run = place.label(&["--input", "photos", "--output", "out.csv", "--strict"]).assert().code(1);
-    assert!(stderr(run.get_output()).contains("10 of 200 images failed, and --strict asks for none"));
+    let strict = ["--input", "photos", "--output", "out.csv", "--strict"];
+    place.refused(&strict, 1, "10 of 200 images failed, and --strict asks for none");
     assert_eq!(column(&place.text("out.csv"), "path").len(), 200);
     let clean = Place::new();
     clean.images("photos", 3);
-    clean.ok(&["--input", "photos", "--output", "out.csv", "--strict"]);
+    clean.ok(&strict);
     assert!(!clean.path("out.csv.failed.csv").exists());
 }
 
@@ -99,8 +89,7 @@ fn nothing_but_failures_is_a_failure() {
     place.write("photos/a.png", "bad");
     place.write("photos/b.png", "worse");
     for output in ["out.csv", "out.h5"] {
-        let run = place.label(&["--input", "photos", "--output", output]).assert().code(1);
-        assert!(stderr(run.get_output()).contains("none of the 2 images could be labelled"));
+        place.refused(&["--input", "photos", "--output", output], 1, "none of the 2 images could be labelled");
         assert_eq!(column(&place.text(&format!("{output}.failed.csv")), "code").len(), 2);
     }
 }
@@ -145,6 +134,5 @@ fn limits_are_flags() {
         let errors = column(&place.text("out.csv"), "error");
         assert!(errors[0].is_empty() && errors[1].starts_with("too_large: ") && errors[1].contains(part), "{errors:?}");
     }
-    let run = place.label(&["--input", "photos", "--output", "out.csv", "--max-bytes", "10"]).assert().code(1);
-    assert!(stderr(run.get_output()).contains("2 too_large"));
+    place.refused(&["--input", "photos", "--output", "out.csv", "--max-bytes", "10"], 1, "2 too_large");
 }

@@ -6,7 +6,8 @@ mod common;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Int32Type};
 use arrow_array::{Array, RecordBatch};
-use common::{CLUSTERS, EMBEDDING, Place, column, rows, stdout};
+use common::{CLUSTERS, EMBEDDING, Place, column, json, rows};
+use dtkc_testing::Said;
 
 const ALL: [&str; 7] = ["--input", "photos", "--truth", "--probabilities", "--embedding", "--min-confidence", "0.6"];
 
@@ -107,7 +108,7 @@ fn a_dataset_is_ready_to_train_on_and_to_label_again() {
     place.ok(&[&ALL[..], &["--names", "names.json", "--output", "out.h5"]].concat());
     place.ok(&[&ALL[..], &["--names", "names.json", "--output", "out.csv"]].concat());
     let csv: Vec<_> = rows(&place.text("out.csv")).into_iter().filter(|row| !row["cluster"].is_empty()).collect();
-    let set = dtkc_dataset::Dataset::open(place.path("out.h5")).unwrap();
+    let set = place.open("out.h5");
     assert_eq!(set.len(), 69);
     let labels: Vec<String> = set.labels().unwrap().unwrap().iter().map(i64::to_string).collect();
     let clusters: Vec<String> = csv.iter().map(|row| row["cluster"].clone()).collect();
@@ -130,11 +131,10 @@ fn a_dataset_is_ready_to_train_on_and_to_label_again() {
     assert_eq!(unsure, expected);
     drop(file);
     // Labelled again, it gives the same clusters; compared with itself, it agrees.
-    let output = place.ok(&["--input", "out.h5", "--output", "again.csv", "--truth", "--json"]);
+    let said = place.ok(&["--input", "out.h5", "--output", "again.csv", "--truth", "--json"]);
     assert_eq!(column(&place.text("again.csv"), "cluster"), clusters);
     assert_eq!(column(&place.text("again.csv"), "path"), paths);
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(summary["scores"]["acc"], 1.0);
+    assert_eq!(json(&said.out)["scores"]["acc"], 1.0);
 }
 
 #[test]
@@ -143,16 +143,15 @@ fn standard_output_is_the_same_as_a_file() {
     for form in ["csv", "jsonl"] {
         let name = format!("out.{form}");
         place.ok(&[&ALL[..], &["--output", &name]].concat());
-        let output = place.ok(&[&ALL[..], &["--output", "-", "--format", form]].concat());
-        assert_eq!(stdout(&output), place.text(&name));
+        let said = place.ok(&[&ALL[..], &["--output", "-", "--format", form]].concat());
+        assert_eq!(said.out, place.text(&name));
     }
     // A reader that has seen enough is no error.
-    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("dtkc-label"));
-    command.current_dir(place.folder.path()).args(["--model", "model.onnx", "--batch", "1", "--output", "-"]).args(ALL);
+    let mut command = place.command();
+    command.args(["--model", "model.onnx", "--batch", "1", "--output", "-"]).args(ALL);
     let mut child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", common::stderr(&output));
+    Said::from(child.wait_with_output().unwrap()).ok();
 }
 
 #[test]
@@ -164,7 +163,7 @@ fn strange_names_survive() {
     for ending in ["csv", "jsonl", "parquet", "h5"] {
         let (part, back) = (format!("part.{ending}"), format!("back-{ending}.csv"));
         place.ok(&["--input", "photos", "--output", &part, "--shard", "1/1"]);
-        place.program().args(["merge", "-q", &part, "--output", &back]).assert().success();
+        place.merge(&[&part], &back);
         let paths = column(&place.text(&back), "path");
         assert_eq!(paths, ["photos/a,b.png", "photos/c \"d\".png", "photos/new\nline.png", "photos/ünï codé.png"]);
     }

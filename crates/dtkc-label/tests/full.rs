@@ -4,15 +4,20 @@
 
 mod common;
 
-use common::{Place, stderr};
+use common::Place;
+use dtkc_testing::Said;
+
+/// Runs a line of bash in the place's folder; `$LABEL` is the labeller.
+fn bash(place: &Place, line: &str) -> Said {
+    let mut command = std::process::Command::new("bash");
+    command.current_dir(place.folder()).env("LABEL", dtkc_testing::program("dtkc-label"));
+    command.args(["-c", line]).output().unwrap().into()
+}
 
 /// The limit of a file's size stands in for a full disk: a write beyond it fails, in the same places.
-fn limited(place: &Place, blocks: usize, arguments: &str) -> std::process::Output {
-    let program = assert_cmd::cargo::cargo_bin("dtkc-label");
+fn limited(place: &Place, blocks: usize, arguments: &str) -> Said {
     // The signal would end the program before it can say anything; ignored, the write fails.
-    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {} {arguments}", program.display());
-    let mut command = std::process::Command::new("bash");
-    command.current_dir(place.folder.path()).args(["-c", &script]).output().unwrap()
+    bash(place, &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$LABEL\" {arguments}"))
 }
 
 #[test]
@@ -25,23 +30,22 @@ fn a_file_that_cannot_be_written_is_told_in_one_sentence_and_can_be_resumed() {
             format!("--model model.onnx --input photos --quiet --output {output} --probabilities --embedding");
         // Nothing at all, the journal, and the output that is made from it: 1 KiB blocks.
         for blocks in [0, 1, 30, 60, 90] {
-            let run = limited(&place, blocks, &format!("{arguments} --resume"));
-            let text = stderr(&run);
-            if run.status.success() {
+            let said = limited(&place, blocks, &format!("{arguments} --resume"));
+            let text = &said.err;
+            if said.code == 0 {
                 continue;
             }
-            assert_eq!(run.status.code(), Some(1), "{blocks} {output}: {text}");
+            assert_eq!(said.code, 1, "{blocks} {output}: {text}");
             assert_eq!(text.lines().count(), 1, "{blocks} {output}: {text}");
             let told = ["File too large", "larger than the system allows"].iter().any(|words| text.contains(words));
             assert!(text.contains("out.") && told, "{blocks} {output}: {text}");
             assert!(!place.path(output).exists());
         }
-        let words: Vec<&str> = arguments.split(' ').chain(["--resume"]).collect();
-        place.program().args(words).assert().success();
+        place.run_line(&format!("{arguments} --resume")).ok();
         let fresh = Place::new();
         fresh.images("photos", 600);
         fresh.write("photos/0007.png", "no image");
-        fresh.program().args(arguments.split(' ')).assert().success();
+        fresh.run_line(&arguments).ok();
         if output != "out.h5" {
             assert!(place.read(output) == fresh.read(output), "{output}");
         }
@@ -52,20 +56,11 @@ fn a_file_that_cannot_be_written_is_told_in_one_sentence_and_can_be_resumed() {
 fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
     let place = Place::new();
     place.images("photos", 300);
-    let program = assert_cmd::cargo::cargo_bin("dtkc-label");
-    let run = |redirection: &str| {
-        let script = format!(
-            "set -o pipefail; {} --model model.onnx --input photos --quiet --output - --batch 1 {redirection}",
-            program.display()
-        );
-        let mut command = std::process::Command::new("bash");
-        command.current_dir(place.folder.path()).args(["-c", &script]).output().unwrap()
-    };
-    let full = run(">/dev/full");
-    assert_eq!(full.status.code(), Some(1));
-    assert_eq!(stderr(&full), "error: standard output cannot be written (the disk is full); free some space\n");
-    let closed = run("| head -1");
-    assert!(closed.status.success());
-    assert_eq!(stderr(&closed), "");
-    assert!(common::stdout(&closed).starts_with("index,path"));
+    let label = "\"$LABEL\" --model model.onnx --input photos --quiet --output - --batch 1";
+    let full = bash(&place, &format!("{label} >/dev/full"));
+    assert_eq!(full.code, 1);
+    assert_eq!(full.err, "error: standard output cannot be written (the disk is full); free some space\n");
+    let closed = bash(&place, &format!("set -o pipefail; {label} | head -1"));
+    assert_eq!((closed.code, closed.err.as_str()), (0, ""));
+    assert!(closed.out.starts_with("index,path"));
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Place, column, stderr};
+use common::{Place, column, refused};
 
 const EXTRAS: [&str; 4] = ["--probabilities", "--embedding", "--min-confidence", "0.5"];
 
@@ -41,18 +41,13 @@ fn shards_merge_to_the_undivided_result_in_every_form() {
             let shard = format!("{}/3", i + 1);
             place.ok(&[&common[..], &["--output", part, "--shard", &shard, "--batch", "5"]].concat());
         }
-        let order = ["merge", "--quiet", &parts[2], &parts[0], &parts[1], "--output", &merged];
-        place.program().args(order).assert().success();
+        place.merge(&[&parts[2], &parts[0], &parts[1]], &merged);
         assert!(place.read(&merged) == place.read(&whole), "{ending}");
         assert_eq!(place.text(&format!("{merged}.failed.csv")), place.text(&format!("{whole}.failed.csv")));
         assert_eq!(place.text(&format!("{merged}.job.json")), place.text(&format!("{whole}.job.json")));
     }
     // Parts and whole may have different forms.
-    place
-        .program()
-        .args(["merge", "-q", "part-1.jsonl", "part-2.jsonl", "part-3.jsonl", "--output", "x.csv"])
-        .assert()
-        .success();
+    place.merge(&["part-1.jsonl", "part-2.jsonl", "part-3.jsonl"], "x.csv");
     assert!(place.text("x.csv") == place.text("whole.csv"));
 }
 
@@ -65,7 +60,7 @@ fn shards_merge_as_datasets_too() {
         let part = format!("part-{}.h5", &shard[..1]);
         place.ok(&[&common[..], &["--output", &part, "--shard", shard]].concat());
     }
-    place.program().args(["merge", "-q", "part-1.h5", "part-2.h5", "--output", "merged.h5"]).assert().success();
+    place.merge(&["part-1.h5", "part-2.h5"], "merged.h5");
     let (whole, merged) =
         (hdf5::File::open(place.path("whole.h5")).unwrap(), hdf5::File::open(place.path("merged.h5")).unwrap());
     let mut names = whole.member_names().unwrap();
@@ -81,8 +76,7 @@ fn shards_merge_as_datasets_too() {
             assert_eq!(numbers(&a), numbers(&b), "{name}");
         }
     }
-    let csv = ["merge", "-q", "part-1.h5", "part-2.h5", "--output", "merged.csv"];
-    place.program().args(csv).assert().success();
+    place.merge(&["part-1.h5", "part-2.h5"], "merged.csv");
     place.ok(&[&common[..], &["--output", "whole.csv"]].concat());
     let clusters = |name: &str| column(&place.text(name), "cluster");
     assert_eq!(clusters("merged.csv"), clusters("whole.csv"));
@@ -104,10 +98,11 @@ fn a_pattern_for_the_parts_may_match_their_lists_of_failures() {
         let (part, number) = (format!("part-{shard}.csv"), format!("{shard}/2"));
         place.ok(&["--input", "photos", "--output", &part, "--shard", &number]);
     }
-    let names = common::names(place.folder.path());
-    let parts: Vec<&String> = names.iter().filter(|n| n.starts_with("part-") && n.ends_with(".csv")).collect();
+    let names = place.names();
+    let names = names.iter().map(String::as_str);
+    let parts: Vec<&str> = names.filter(|n| n.starts_with("part-") && n.ends_with(".csv")).collect();
     assert_eq!(parts.len(), 4, "two parts and two lists: {parts:?}");
-    place.program().args(["merge", "-q", "--output", "merged.csv"]).args(&parts).assert().success();
+    place.merge(&parts, "merged.csv");
     assert_eq!(place.text("merged.csv"), place.text("whole.csv"));
 }
 
@@ -129,19 +124,16 @@ fn a_wrong_set_of_parts_is_refused() {
         (&["p1.csv", "p2.csv", "alone.csv"], "alone.csv.job.json is missing"),
         (&["p1.csv", "p2.csv", "no.csv"], "no.csv"),
     ] {
-        let run = place.program().arg("merge").args(parts).args(["--output", "all.csv"]).assert().code(1);
-        let text = stderr(run.get_output());
-        assert!(text.contains(reason), "{parts:?}: {text}");
+        refused(place.run([&["merge", "--output", "all.csv"], parts].concat()), 1, reason);
         assert!(!place.path("all.csv").exists());
     }
-    let run = place.program().args(["merge", "p1.csv", "p2.csv", "p3.csv", "--output", "all.h5"]).assert().code(1);
-    assert!(stderr(run.get_output()).contains("it has no images in it"));
+    let merge = |output: &str| place.run(["merge", "p1.csv", "p2.csv", "p3.csv", "--output", output]);
+    refused(merge("all.h5"), 1, "it has no images in it");
     // A part that lost its end is noticed.
     let text = place.text("p2.csv");
     let short: String = text.lines().take(20).map(|line| format!("{line}\n")).collect();
     place.write("p2.csv", short);
-    let run = place.program().args(["merge", "p1.csv", "p2.csv", "p3.csv", "--output", "all.csv"]).assert().code(1);
-    assert!(stderr(run.get_output()).contains("no part has row"));
+    refused(merge("all.csv"), 1, "no part has row");
     assert!(!place.path("all.csv").exists());
 }
 
@@ -155,7 +147,7 @@ fn more_shards_than_images_give_empty_parts_that_merge() {
         for (i, part) in parts.iter().enumerate() {
             place.ok(&["--input", "photos", "--output", part, "--shard", &format!("{}/4", i + 1)]);
         }
-        place.program().args(["merge", "-q", "--output", "merged.csv"]).args(&parts).assert().success();
+        place.merge(&parts.iter().map(String::as_str).collect::<Vec<_>>(), "merged.csv");
         assert!(place.text("merged.csv") == place.text("whole.csv"), "{ending}");
     }
 }

@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{Place, column, names, png, rows, stderr, stdout};
+use common::{Place, column, png, rows};
+use dtkc_testing::names;
 
 /// Index, cluster and confidence: what must not depend on where an image lies.
 fn answers(text: &str) -> Vec<(String, String, String)> {
@@ -34,9 +35,8 @@ fn all_containers_agree() {
         assert_eq!(answers(&place.text("other.csv")), expected, "{input}");
     }
     let list: String = (0..70).map(|i| format!("photos/{i:04}.png\n")).collect();
-    let output =
-        place.label(&["--input", "-", "--output", "-"]).write_stdin(list).assert().success().get_output().clone();
-    assert_eq!(answers(&stdout(&output)), expected);
+    let said = place.ok_with_input(&["--input", "-", "--output", "-"], &list);
+    assert_eq!(answers(&said.out), expected);
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn a_list_may_name_missing_files_folders_and_archives() {
     place.images("photos", 3);
     place.zip("some.zip", &[("1.png", png(1))]);
     let list = "photos/0000.png\nno/such.png\nphotos\nsome.zip\n";
-    let output = place.label(&["--input", "-", "--output", "out.csv"]).write_stdin(list).assert().success();
-    assert!(stderr(output.get_output()).contains("1 of 6 images could not be labelled (1 unreadable)"));
+    let said = place.ok_with_input(&["--input", "-", "--output", "out.csv"], list);
+    assert!(said.err.contains("1 of 6 images could not be labelled (1 unreadable)"), "{said:?}");
     let text = place.text("out.csv");
     assert_eq!(column(&text, "path")[1], "no/such.png");
     assert!(column(&text, "error")[1].starts_with("unreadable: "), "{text}");
@@ -123,10 +123,8 @@ fn sorting_keeps_names_and_puts_each_image_into_one_folder() {
         let count: usize = walk(&place.path(&sorted));
         assert_eq!(count, 17, "{how}");
     }
-    let again = place.label(&[&inputs[..], &["--sort-into", "sorted-copy"]].concat()).assert().code(1);
-    assert!(stderr(again.get_output()).contains("not empty"));
-    let inside = place.label(&[&inputs[..], &["--sort-into", "photos/sorted"]].concat()).assert().code(2);
-    assert!(stderr(inside.get_output()).contains("lies in the input"));
+    place.refused(&[&inputs[..], &["--sort-into", "sorted-copy"]].concat(), 1, "not empty");
+    place.refused(&[&inputs[..], &["--sort-into", "photos/sorted"]].concat(), 2, "lies in the input");
     assert!(!place.path("photos/sorted").exists());
 }
 

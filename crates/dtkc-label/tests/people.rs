@@ -3,29 +3,29 @@
 
 mod common;
 
-use common::{Place, column, png, rows, stderr, stdout};
+use common::{Place, column, json, png, refused, rows};
 
 #[test]
 fn the_table_counts_what_the_rows_say() {
     let place = Place::new();
     place.images("photos", 60);
+    let base = ["--model", "model.onnx", "--input", "photos", "--output", "out.csv"];
     let run = |more: &[&str]| {
-        let mut command = place.program();
-        command.args(["--model", "model.onnx", "--input", "photos", "--output", "out.csv"]).args(more);
-        command.assert().success().get_output().clone()
+        let said = place.run([&base, more].concat());
+        assert_eq!(said.code, 0, "{said:?}");
+        said
     };
-    let output = run(&[]);
-    let table = stdout(&output);
+    let said = run(&[]);
+    let table = &said.out;
     assert!(table.starts_with("cluster  name       images"), "{table}");
-    assert!(stderr(&output).contains("60 images in "), "{}", stderr(&output));
+    assert!(said.err.contains("60 images in "), "{said:?}");
     let clusters = column(&place.text("out.csv"), "cluster");
     for cluster in 0..common::CLUSTERS {
         let count = clusters.iter().filter(|c| **c == cluster.to_string()).count();
         let line = table.lines().find(|line| line.trim_start().starts_with(&cluster.to_string())).unwrap();
         assert_eq!(line.split_whitespace().nth(3), Some(count.to_string().as_str()), "{line}");
     }
-    let output = run(&["--json", "--min-confidence", "0.6"]);
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let summary = json(&run(&["--json", "--min-confidence", "0.6"]).out);
     let rows = rows(&place.text("out.csv"));
     let sure: Vec<f64> = rows
         .iter()
@@ -39,7 +39,7 @@ fn the_table_counts_what_the_rows_say() {
     assert_eq!(summary["unsure"]["images"], unsure);
     assert_eq!(summary["images"], 60);
     let quiet = run(&["--quiet"]);
-    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty());
+    assert_eq!((quiet.out.as_str(), quiet.err.as_str()), ("", ""));
 }
 
 #[test]
@@ -53,8 +53,7 @@ fn truth_is_compared_by_folder_names_and_by_labels() {
         place.write(&format!("sorted/class-{cluster}/{i:04}.png"), png(i));
     }
     let scores = |input: &str| -> serde_json::Value {
-        let output = place.ok(&["--input", input, "--output", "t.csv", "--truth", "--json"]);
-        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["scores"].clone()
+        json(&place.ok(&["--input", input, "--output", "t.csv", "--truth", "--json"]).out)["scores"].clone()
     };
     let perfect = scores("sorted");
     assert_eq!((&perfect["acc"], &perfect["nmi"], &perfect["ari"]), (&1.0.into(), &1.0.into(), &1.0.into()));
@@ -71,9 +70,7 @@ fn truth_is_compared_by_folder_names_and_by_labels() {
     let numbers: Vec<i64> = clusters.iter().map(|c| c.parse().unwrap()).collect();
     let expected = dtkc_metrics::scores(&labels, &numbers).unwrap();
     assert_eq!(scores("set.h5")["ari"], expected.ari);
-    let table =
-        place.program().args(["--model", "model.onnx", "--input", "sorted", "--output", "t.csv", "--truth"]).assert();
-    let text = stdout(table.get_output());
+    let text = place.run(["--model", "model.onnx", "--input", "sorted", "--output", "t.csv", "--truth"]).ok();
     assert!(text.contains("ACC 0.9833") && text.contains("mostly") && text.contains("class-"), "{text}");
 }
 
@@ -87,7 +84,7 @@ fn the_gallery_is_one_page_that_needs_nothing_else() {
     let list: String = (0..3).map(|i| format!("photos/{i:04}.png\n")).collect();
     let arguments = ["--input", "photos", "some.zip", "set.h5", "-", "--output", "out.csv", "--gallery", "page.html"];
     let more = ["--names", "names.csv", "--gallery-images", "4"];
-    place.label(&[&arguments[..], &more].concat()).write_stdin(list).assert().success();
+    place.ok_with_input(&[&arguments[..], &more].concat(), &list);
     let html = place.text("page.html");
     // The thumbnails' own letters are no references.
     let bare: String = html
@@ -167,10 +164,9 @@ fn mistakes_are_told_in_one_sentence() {
         } else {
             [&base[..], arguments].concat()
         };
-        let run = place.program().args(&full).assert().code(*code);
-        let text = stderr(run.get_output());
-        assert!(text.contains(part), "{full:?}: {text}");
-        assert!(!text.contains("panicked"), "{text}");
+        let said = place.run(&full);
+        assert!(!said.err.contains("panicked"), "{said:?}");
+        refused(said, *code, part);
         assert!(
             !place.path("out.csv").exists() && !place.path("out.csv.journal").exists(),
             "{full:?} left something behind"
@@ -181,10 +177,10 @@ fn mistakes_are_told_in_one_sentence() {
 #[test]
 fn help_has_examples() {
     let place = Place::new();
-    let help = stdout(place.program().arg("--help").assert().success().get_output());
+    let help = place.run(["--help"]).ok();
     for part in ["dtkc-label --model mnist --input digits.h5", "--resume", "--shard", "merge", "Exit codes"] {
         assert!(help.contains(part), "{part}");
     }
-    let help = stdout(place.program().args(["merge", "--help"]).assert().success().get_output());
+    let help = place.run(["merge", "--help"]).ok();
     assert!(help.contains("dtkc-label merge part-*.csv"));
 }

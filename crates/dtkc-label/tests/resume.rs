@@ -7,7 +7,7 @@ mod common;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
-use common::{Place, column, stderr};
+use common::{Place, column, json};
 
 const IMAGES: usize = 6000;
 
@@ -44,10 +44,8 @@ fn interrupt(place: &Place, output: &str, more: &[&str], signal: &str, bytes: u6
 }
 
 fn spawn(place: &Place, output: &str, more: &[&str]) -> Child {
-    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("dtkc-label"));
-    command.current_dir(place.folder.path()).args(["--model", "model.onnx", "--quiet"]);
-    command.args(arguments(output)).args(more);
-    command.stderr(std::process::Stdio::null()).spawn().unwrap()
+    let mut command = place.label(&arguments(output));
+    command.args(more).stderr(std::process::Stdio::null()).spawn().unwrap()
 }
 
 fn complete(place: &Place, output: &str) {
@@ -107,11 +105,11 @@ fn datasets_resume_too() {
     place.ok(&arguments("whole.h5"));
     interrupt(&place, "cut.h5", &[], "-KILL", 20_000);
     assert_eq!(interrupt(&place, "cut.h5", &["--resume"], "-INT", 20_000).code(), Some(130));
-    let part = dtkc_dataset::Dataset::open(place.path("cut.h5")).unwrap();
+    let part = place.open("cut.h5");
     assert!(!part.is_empty() && part.len() < IMAGES);
     drop(part);
     complete(&place, "cut.h5");
-    let (whole, cut) = ["whole.h5", "cut.h5"].map(|n| dtkc_dataset::Dataset::open(place.path(n)).unwrap()).into();
+    let (whole, cut) = ["whole.h5", "cut.h5"].map(|name| place.open(name)).into();
     assert_eq!(whole.len(), IMAGES + 49);
     assert_eq!(whole.fingerprint().unwrap(), cut.fingerprint().unwrap());
     assert_eq!(whole.paths(0..whole.len()).unwrap(), cut.paths(0..cut.len()).unwrap());
@@ -131,18 +129,11 @@ fn a_gallery_counts_what_was_done_before_the_interruption() {
 fn an_unfinished_run_is_neither_overwritten_nor_mixed() {
     let place = place();
     interrupt(&place, "cut.csv", &[], "-KILL", 10_000);
-    let run = place.label(&arguments("cut.csv")).assert().code(1);
-    assert!(stderr(run.get_output()).contains("add --resume"), "{}", stderr(run.get_output()));
+    place.refused(&arguments("cut.csv"), 1, "add --resume");
     let other = [&arguments("cut.csv")[..], &["--resume", "--min-confidence", "0.5"]].concat();
-    let run = place.label(&other).assert().code(1);
-    assert!(
-        stderr(run.get_output()).contains("min_confidence was null and is now 0.5"),
-        "{}",
-        stderr(run.get_output())
-    );
-    std::fs::write(place.path("model.onnx"), common::model_bytes(4)).unwrap();
-    let run = place.label(&[&arguments("cut.csv")[..], &["--resume"]].concat()).assert().code(1);
-    assert!(stderr(run.get_output()).contains("model_sha256 was"), "{}", stderr(run.get_output()));
+    place.refused(&other, 1, "min_confidence was null and is now 0.5");
+    place.write("model.onnx", common::model(4));
+    place.refused(&[&arguments("cut.csv")[..], &["--resume"]].concat(), 1, "model_sha256 was");
 }
 
 #[test]
@@ -155,9 +146,8 @@ fn a_changed_input_is_noticed() {
     let journal = whole_journal(&place, &arguments);
     place.write("cut.csv.journal", &journal[..journal.len() / 2]);
     std::fs::remove_file(place.path("photos/0003.png")).unwrap();
-    let run = place.label(&[&arguments[..], &["--resume"]].concat()).assert().code(1);
-    let text = stderr(run.get_output());
-    assert!(text.contains("image 3 was photos/0003.png and is now photos/0004.png"), "{text}");
+    let words = "image 3 was photos/0003.png and is now photos/0004.png";
+    place.refused(&[&arguments[..], &["--resume"]].concat(), 1, words);
 }
 
 /// The journal of a run that was stopped by a second Ctrl-C while it made its output.
@@ -166,9 +156,7 @@ fn whole_journal(place: &Place, arguments: &[&str]) -> Vec<u8> {
     std::fs::remove_file(&output).unwrap();
     std::fs::remove_file(place.path("cut.csv.job.json")).unwrap();
     // The output cannot be made where a folder of its name appears meanwhile; the journal stays.
-    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("dtkc-label"));
-    command.current_dir(place.folder.path()).args(["--model", "model.onnx", "--quiet"]).args(arguments);
-    let mut child = command.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = place.label(arguments).stderr(std::process::Stdio::null()).spawn().unwrap();
     while !place.path("cut.csv.journal").exists() {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -186,12 +174,8 @@ fn a_complete_run_needs_no_resuming() {
     // Where there is nothing to go on with, --resume starts; a scheduler can always pass it.
     place.ok(&[&arguments[..], &["--resume"]].concat());
     let first = place.text("a.csv");
-    let mut again = place.program();
-    again.args(["--model", "model.onnx"]).args(arguments).args(["--resume", "--json"]);
-    let output = again.assert().success().get_output().clone();
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(summary["images"], 10);
+    let again = place.run([&["--model", "model.onnx"], &arguments[..], &["--resume", "--json"]].concat());
+    assert_eq!(json(&again.ok())["images"], 10);
     assert_eq!(place.text("a.csv"), first);
-    let other = place.label(&[&arguments[..], &["--resume", "--probabilities"]].concat()).assert().code(1);
-    assert!(stderr(other.get_output()).contains("made with other settings"));
+    place.refused(&[&arguments[..], &["--resume", "--probabilities"]].concat(), 1, "made with other settings");
 }

@@ -44,6 +44,9 @@ pub enum OnnxError {
         /// What is wrong with it, as a predicate ("is missing").
         reason: String,
     },
+    /// The model asks for a preparation of images that this program does not know.
+    #[error("images are to be prepared with {0}, which this program does not know; update the program")]
+    Preparation(String),
     /// Written by a newer version of this project.
     #[error("the model file has schema version {found}, and this program reads version {known}; update the program")]
     Schema {

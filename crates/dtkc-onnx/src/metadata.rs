@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use dtkc_item::{Color, ImageSpec, Resize};
 use serde::{Deserialize, Serialize};
 
 use crate::OnnxError;
@@ -13,7 +14,7 @@ use crate::OnnxError;
 pub const SCHEMA: u32 = 1;
 
 /// Everything a user of the model needs to know beside the graph.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
     /// How an image becomes the graph's input.
     pub input: InputSpec,
@@ -32,29 +33,13 @@ pub struct Metadata {
 }
 
 /// The graph's input and how to get there from an image file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputSpec {
-    /// Rows.
-    pub height: usize,
-    /// Columns.
-    pub width: usize,
-    /// `gray` or `rgb`, as `dtkc_item::Color` prints.
-    pub color: String,
-    /// The resize rule, as `dtkc_item::Resize` prints.
-    pub resize: String,
+    /// The images that the graph takes, and how any other image becomes one of them.
+    #[serde(flatten)]
+    pub image: ImageSpec,
     /// The resize filter, `dtkc_image::FILTER`.
     pub filter: String,
-}
-
-impl InputSpec {
-    /// Channels of the colour mode; `None` when it is not known.
-    pub fn channels(&self) -> Option<usize> {
-        match self.color.as_str() {
-            "gray" => Some(1),
-            "rgb" => Some(3),
-            _ => None,
-        }
-    }
 }
 
 /// One cluster.
@@ -97,6 +82,19 @@ pub struct Parity {
 }
 
 impl Metadata {
+    /// What a model file must say; the rest can be filled in.
+    pub fn new(input: InputSpec, clusters: Vec<Cluster>) -> Self {
+        Self {
+            input,
+            embedding_size: 0,
+            clusters,
+            provenance: Provenance::default(),
+            metrics: BTreeMap::new(),
+            parity: None,
+            extra: BTreeMap::new(),
+        }
+    }
+
     /// Number of clusters.
     pub fn k(&self) -> usize {
         self.clusters.len()
@@ -129,21 +127,22 @@ impl Metadata {
     }
 
     /// As the flat map of strings that goes into the file.
-    pub(crate) fn to_entries(&self) -> BTreeMap<String, String> {
+    pub(crate) fn to_entries(&self) -> Result<BTreeMap<String, String>, OnnxError> {
+        let image = &self.input.image;
         let names: Vec<&Option<String>> = self.clusters.iter().map(|cluster| &cluster.name).collect();
         let sizes: Vec<u64> = self.clusters.iter().map(|cluster| cluster.size).collect();
         let mut entries = self.extra.clone();
         let mut put = |key: &str, value: String| entries.insert(format!("dtkc.{key}"), value);
         put("schema", SCHEMA.to_string());
-        put("input.height", self.input.height.to_string());
-        put("input.width", self.input.width.to_string());
-        put("input.color", self.input.color.clone());
-        put("input.resize", self.input.resize.clone());
+        put("input.height", image.height.to_string());
+        put("input.width", image.width.to_string());
+        put("input.color", image.color.to_string());
+        put("input.resize", image.resize.to_string());
         put("input.filter", self.input.filter.clone());
         put("embedding_size", self.embedding_size.to_string());
         put("k", self.k().to_string());
-        put("cluster_names", json(&names));
-        put("cluster_sizes", json(&sizes));
+        put("cluster_names", json(&names)?);
+        put("cluster_sizes", json(&sizes)?);
         put("method", self.provenance.method.clone());
         put("preset", self.provenance.preset.clone());
         put("config_hash", self.provenance.config_hash.clone());
@@ -151,11 +150,11 @@ impl Metadata {
         put("dataset", self.provenance.dataset.clone());
         put("dataset_fingerprint", self.provenance.dataset_fingerprint.clone());
         put("tool_version", self.provenance.tool_version.clone());
-        put("metrics", json(&self.metrics));
+        put("metrics", json(&self.metrics)?);
         if let Some(parity) = &self.parity {
-            put("parity", json(parity));
+            put("parity", json(parity)?);
         }
-        entries
+        Ok(entries)
     }
 
     /// From the flat map of strings of a file.
@@ -169,13 +168,13 @@ impl Metadata {
         if schema != SCHEMA.to_string() {
             return Err(OnnxError::Schema { found: schema, known: SCHEMA });
         }
-        let input = InputSpec {
+        let image = ImageSpec {
             height: entries.number("input.height")?,
             width: entries.number("input.width")?,
-            color: entries.text("input.color")?,
-            resize: entries.text("input.resize")?,
-            filter: entries.text("input.filter")?,
+            color: entries.color()?,
+            resize: entries.resize()?,
         };
+        let input = InputSpec { image, filter: entries.text("input.filter")? };
         let clusters = entries.clusters()?;
         let provenance = Provenance {
             method: entries.text("method")?,
@@ -193,9 +192,8 @@ impl Metadata {
     }
 }
 
-fn json(value: &impl Serialize) -> String {
-    // Strings, numbers and maps with string keys cannot fail to serialise.
-    serde_json::to_string(value).unwrap_or_default()
+fn json(value: &impl Serialize) -> Result<String, OnnxError> {
+    serde_json::to_string(value).map_err(|error| OnnxError::Mismatch(format!("it cannot be written ({error})")))
 }
 
 /// Entries that are taken out one by one; what remains belongs to others.
@@ -215,6 +213,17 @@ impl Entries {
     fn json<T: for<'a> Deserialize<'a>>(&mut self, key: &str) -> Result<T, OnnxError> {
         let text = self.text(key)?;
         serde_json::from_str(&text).map_err(|error| wrong(key, format!("cannot be read ({error})")))
+    }
+
+    fn color(&mut self) -> Result<Color, OnnxError> {
+        let text = self.text("input.color")?;
+        let known = [Color::Gray, Color::Rgb].into_iter().find(|color| color.to_string() == text);
+        known.ok_or_else(|| wrong("input.color", format!("is {text:?} instead of gray or rgb")))
+    }
+
+    fn resize(&mut self) -> Result<Resize, OnnxError> {
+        let text = self.text("input.resize")?;
+        text.parse().map_err(|_| OnnxError::Preparation(format!("the resize rule {text:?}")))
     }
 
     fn clusters(&mut self) -> Result<Vec<Cluster>, OnnxError> {

@@ -1,5 +1,7 @@
 //! The plain description of a frozen network, and the check that its layers fit together.
 
+use dtkc_item::{ImageShape, ItemShape};
+
 use crate::OnnxError;
 
 /// A tensor of weights: a shape and its values in row-major order.
@@ -81,16 +83,12 @@ impl Layer {
     }
 }
 
-/// A frozen clustering network. Its input is an image whose values were scaled to 0..1; the writer adds that
+/// A frozen clustering network. An image at its input has values that were scaled to 0..1; the writer adds that
 /// scaling and the transpose to channels-first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
-    /// Rows of the input image.
-    pub height: usize,
-    /// Columns of the input image.
-    pub width: usize,
-    /// 1 (gray) or 3 (RGB).
-    pub channels: usize,
+    /// What it takes. So far only networks that take images can be written.
+    pub input: ItemShape,
     /// The layers, in order: [`Layer::Embedding`] exactly once, [`Layer::Softmax`] last.
     pub layers: Vec<Layer>,
 }
@@ -98,8 +96,8 @@ pub struct Network {
 /// The shape of a value between two layers, without the batch dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// Channels, height, width.
-    Image { channels: usize, height: usize, width: usize },
+    /// Height, width and channels; in the graph the channels come first.
+    Image(ImageShape),
     /// Features.
     Vector(usize),
 }
@@ -107,21 +105,23 @@ pub(crate) enum Size {
 impl Size {
     pub(crate) fn dims(self) -> Vec<usize> {
         match self {
-            Size::Image { channels, height, width } => vec![channels, height, width],
+            Size::Image(shape) => vec![shape.channels, shape.height, shape.width],
             Size::Vector(features) => vec![features],
         }
     }
 
     fn channels(self) -> usize {
         match self {
-            Size::Image { channels, .. } => channels,
+            Size::Image(shape) => shape.channels,
             Size::Vector(features) => features,
         }
     }
 }
 
-/// What a checked network produces.
+/// What a checked network takes and produces.
 pub(crate) struct Checked {
+    /// The images at its input.
+    pub image: ImageShape,
     /// The size before each layer, and after the last.
     pub sizes: Vec<Size>,
     /// Width of the embedding.
@@ -169,13 +169,8 @@ impl Network {
 
     /// Follows the shapes through the layers.
     pub(crate) fn check(&self) -> Result<Checked, OnnxError> {
-        if !matches!(self.channels, 1 | 3) {
-            return Err(OnnxError::Network(format!("images have 1 or 3 channels, not {}", self.channels)));
-        }
-        if self.height == 0 || self.width == 0 {
-            return Err(OnnxError::Network(format!("the input is {} x {} pixels", self.height, self.width)));
-        }
-        let mut size = Size::Image { channels: self.channels, height: self.height, width: self.width };
+        let image = self.check_input()?;
+        let mut size = Size::Image(image);
         let mut sizes = vec![size];
         let mut embedding = None;
         for (position, layer) in self.layers.iter().enumerate() {
@@ -196,9 +191,23 @@ impl Network {
         };
         self.check_head()?;
         match size {
-            Size::Vector(clusters) if clusters >= 2 => Ok(Checked { sizes, embedding, clusters }),
+            Size::Vector(clusters) if clusters >= 2 => Ok(Checked { image, sizes, embedding, clusters }),
             _ => Err(OnnxError::Network("it needs at least two clusters".into())),
         }
+    }
+
+    fn check_input(&self) -> Result<ImageShape, OnnxError> {
+        let Some(image) = self.input.image() else {
+            let reason = format!("it takes {}, and only networks that take images can be written so far", self.input);
+            return Err(OnnxError::Network(reason));
+        };
+        if image.color().is_none() {
+            return Err(OnnxError::Network(format!("images have 1 or 3 channels, not {}", image.channels)));
+        }
+        if image.is_empty() {
+            return Err(OnnxError::Network(format!("the input is {} x {} pixels", image.height, image.width)));
+        }
+        Ok(image)
     }
 
     /// The head must be a dense layer and a softmax, because clusters are renumbered by permuting that dense layer.
@@ -214,7 +223,7 @@ impl Network {
 /// The size after `layer`, or what does not fit.
 fn next_size(layer: &Layer, size: Size) -> Result<Size, String> {
     match (layer, size) {
-        (Layer::Conv { weight, bias, padding }, Size::Image { channels, height, width }) => {
+        (Layer::Conv { weight, bias, padding }, Size::Image(ImageShape { height, width, channels })) => {
             let &[out, input, rows, columns] = weight.shape.as_slice() else {
                 return Err(format!("its weight has {} dimensions instead of 4", weight.shape.len()));
             };
@@ -229,7 +238,7 @@ fn next_size(layer: &Layer, size: Size) -> Result<Size, String> {
             let (Some(height), Some(width)) = (height, width) else {
                 return Err(format!("its {rows} x {columns} kernel is larger than what it gets; use larger images"));
             };
-            Ok(Size::Image { channels: out, height, width })
+            Ok(Size::Image(ImageShape { height, width, channels: out }))
         }
         (Layer::BatchNorm { gamma, beta, mean, variance, epsilon }, size) => {
             for (name, values) in [("gamma", gamma), ("beta", beta), ("mean", mean), ("variance", variance)] {
@@ -240,13 +249,13 @@ fn next_size(layer: &Layer, size: Size) -> Result<Size, String> {
             }
             Ok(size)
         }
-        (Layer::MaxPool { size }, Size::Image { channels, height, width }) => {
+        (Layer::MaxPool { size }, Size::Image(ImageShape { height, width, channels })) => {
             if *size == 0 || height < *size || width < *size {
                 return Err(format!("a {height} x {width} image cannot be pooled by {size}; use larger images"));
             }
-            Ok(Size::Image { channels, height: height / size, width: width / size })
+            Ok(Size::Image(ImageShape { height: height / size, width: width / size, channels }))
         }
-        (Layer::Flatten, Size::Image { channels, height, width }) => Ok(Size::Vector(channels * height * width)),
+        (Layer::Flatten, Size::Image(shape)) => Ok(Size::Vector(shape.len())),
         (Layer::Dense { weight, bias }, Size::Vector(features)) => {
             let &[input, out] = weight.shape.as_slice() else {
                 return Err(format!("its weight has {} dimensions instead of 2", weight.shape.len()));
@@ -260,7 +269,7 @@ fn next_size(layer: &Layer, size: Size) -> Result<Size, String> {
         }
         (Layer::Relu, size) => Ok(size),
         (Layer::Embedding | Layer::Softmax, size @ Size::Vector(_)) => Ok(size),
-        (_, Size::Image { .. }) => Err("it needs a vector and gets an image; add Flatten before it".into()),
+        (_, Size::Image(_)) => Err("it needs a vector and gets an image; add Flatten before it".into()),
         (_, Size::Vector(_)) => Err("it needs an image and gets a vector".into()),
     }
 }
@@ -306,16 +315,20 @@ mod tests {
         assert_eq!(network.embedding_size(), Ok(7));
         // 22 x 27 -> 18 x 23 -> 14 x 19 -> 7 x 9 -> 5 x 7 -> 3 x 5 -> 1 x 2, by hand.
         let sizes = network.check().unwrap().sizes;
-        assert_eq!(sizes[12], Size::Image { channels: 5, height: 1, width: 2 });
+        assert_eq!(sizes[12], Size::Image(ImageShape { height: 1, width: 2, channels: 5 }));
         assert_eq!(sizes[13], Size::Vector(10));
     }
 
     #[test]
     fn layers_that_do_not_fit_are_named() {
-        assert!(refusal(|n| n.channels = 1).contains("layer 0 (Conv)"));
-        assert!(refusal(|n| n.channels = 2).contains("1 or 3 channels"));
-        assert!(refusal(|n| n.height = 19).contains("use larger images"));
-        assert!(refusal(|n| n.height = 0).contains("0 x 27 pixels"));
+        let image = Sample::small().shape();
+        let with_input = |image| refusal(|n| n.input = ItemShape::Image(image));
+        assert!(with_input(ImageShape { channels: 1, ..image }).contains("layer 0 (Conv)"));
+        assert!(with_input(ImageShape { channels: 2, ..image }).contains("1 or 3 channels"));
+        assert!(with_input(ImageShape { height: 19, ..image }).contains("use larger images"));
+        assert!(with_input(ImageShape { height: 0, ..image }).contains("0 x 27 pixels"));
+        let sequences = refusal(|n| n.input = ItemShape::Sequence { dim: 3 });
+        assert!(sequences.contains("it takes sequences of 3 values a step, and only networks that take images"));
         assert!(refusal(|n| drop(n.layers.remove(12))).contains("add Flatten before it"));
         assert!(refusal(|n| drop(n.layers.remove(16))).contains("no layer is marked"));
         assert!(refusal(|n| n.layers.insert(16, Layer::Embedding)).contains("second embedding"));

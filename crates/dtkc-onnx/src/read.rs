@@ -69,7 +69,7 @@ pub fn with_metadata(bytes: &[u8], metadata: &Metadata) -> Result<Vec<u8>, OnnxE
     metadata.check()?;
     check_interface(&graph, metadata)?;
     let mut out = without_metadata(bytes)?;
-    append_metadata(&mut out, metadata);
+    append_metadata(&mut out, metadata)?;
     Ok(out)
 }
 
@@ -79,13 +79,14 @@ pub fn fingerprint(bytes: &[u8]) -> String {
 }
 
 /// Appends the metadata entries, in the order of their keys, to a serialised model without any.
-pub(crate) fn append_metadata(out: &mut Vec<u8>, metadata: &Metadata) {
-    let mut entries = metadata.to_entries();
+pub(crate) fn append_metadata(out: &mut Vec<u8>, metadata: &Metadata) -> Result<(), OnnxError> {
+    let mut entries = metadata.to_entries()?;
     entries.insert(CHECKSUM.into(), fingerprint(out));
     let metadata_props = entries.into_iter().map(|(key, value)| Entry { key, value }).collect();
     // Fields of concatenated messages merge, so that appending entries is adding them.
     let entries = Model { metadata_props, ..Model::default() };
     out.extend_from_slice(&entries.encode_to_vec());
+    Ok(())
 }
 
 fn parse(bytes: &[u8]) -> Result<Model, OnnxError> {
@@ -149,19 +150,15 @@ fn check_tensor(tensor: &Tensor) -> Result<(), OnnxError> {
 
 /// The graph's input and outputs must be those that the metadata speaks of.
 fn check_interface(graph: &Graph, metadata: &Metadata) -> Result<(), OnnxError> {
-    let input = &metadata.input;
-    let Some(channels) = input.channels() else {
-        let reason = format!("is {:?} instead of gray or rgb", input.color);
-        return Err(OnnxError::Entry { key: "dtkc.input.color".into(), reason });
-    };
+    let image = metadata.input.image.shape();
     let sizes =
-        [("input.height", input.height), ("input.width", input.width), ("embedding_size", metadata.embedding_size)];
+        [("input.height", image.height), ("input.width", image.width), ("embedding_size", metadata.embedding_size)];
     if let Some((key, size)) = sizes.into_iter().find(|(_, size)| !(1..=MAX_SIZE).contains(size)) {
         let reason = format!("is {size}, not between 1 and {MAX_SIZE}");
         return Err(OnnxError::Entry { key: format!("dtkc.{key}"), reason });
     }
     let k = metadata.k();
-    let inputs = [("image", DataType::Uint8, vec![input.height, input.width, channels])];
+    let inputs = [("image", DataType::Uint8, vec![image.height, image.width, image.channels])];
     let outputs = [
         ("cluster", DataType::Int64, vec![]),
         ("probabilities", DataType::Float, vec![k]),

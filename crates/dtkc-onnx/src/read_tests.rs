@@ -79,13 +79,33 @@ fn a_newer_schema_is_refused() {
 fn metadata_that_contradicts_the_graph_is_refused() {
     assert!(refusal(&set_entry("dtkc.input.height", "28")).contains("has shape [batch, 22, 27, 3]"));
     assert!(refusal(&set_entry("dtkc.input.color", "gray")).contains("says [batch, 22, 27, 1]"));
-    assert!(refusal(&set_entry("dtkc.input.color", "cmyk")).contains("gray or rgb"));
+    for color in ["cmyk", "grey"] {
+        let expected = format!("the model's metadata entry `dtkc.input.color` is {color:?} instead of gray or rgb");
+        assert!(refusal(&set_entry("dtkc.input.color", color)).starts_with(&expected));
+    }
     assert!(refusal(&set_entry("dtkc.embedding_size", "8")).contains("`embedding`"));
     assert!(refusal(&set_entry("dtkc.input.width", "0")).contains("not between 1 and"));
     assert!(refusal(&set_entry("dtkc.embedding_size", "99999999")).contains("not between 1 and"));
     assert!(refusal(&set_entry("dtkc.embedding_size", "-1")).contains("not a number"));
     assert!(refusal(&set_entry("dtkc.k", "5")).contains("4 values for 5 clusters"));
     assert!(refusal(&set_entry("dtkc.cluster_sizes", "[1,2")).contains("cannot be read"));
+}
+
+#[test]
+fn an_unknown_resize_rule_asks_for_a_newer_program() {
+    let expected = "images are to be prepared with the resize rule \"squash\", which this program does not know; \
+                    update the program";
+    assert_eq!(refusal(&set_entry("dtkc.input.resize", "squash")), expected);
+}
+
+/// What programs outside of this project may read; files of schema 1 all have these.
+#[test]
+fn the_entries_of_the_input_are_plain_words() {
+    let entries = Sample::small().metadata().to_entries().unwrap();
+    let input: Vec<(&str, &str)> =
+        entries.iter().filter_map(|(key, value)| Some((key.strip_prefix("dtkc.input.")?, value.as_str()))).collect();
+    let expected = [("color", "rgb"), ("filter", "triangle"), ("height", "22"), ("resize", "fit"), ("width", "27")];
+    assert_eq!(input, expected);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! [`forward`] follows the definition of each layer in f64, channels-last, and shares nothing with the writer.
 
+use dtkc_item::{Color, ImageShape, ImageSpec, ItemShape, Resize};
+
 use crate::{Cluster, InputSpec, Layer, Metadata, Network, Provenance, Weights};
 
 /// Size of a test network: the paper's layers with fewer or more filters.
@@ -36,10 +38,15 @@ impl Sample {
         Self { height: 28, width: 28, channels: 1, filters: 32, hidden: 100, clusters: 10, padding: 0, seed: 1 }
     }
 
+    /// The images that the network takes.
+    pub fn shape(&self) -> ImageShape {
+        ImageShape { height: self.height, width: self.width, channels: self.channels }
+    }
+
     /// The network, with random weights that keep values near 1.
     pub fn network(&self) -> Network {
         let mut random = Random(self.seed);
-        let mut size = (self.channels, self.height, self.width);
+        let mut size = self.shape();
         let mut layers = Vec::new();
         for kernel in [5, 3] {
             layers.push(self.conv(&mut random, &mut size, kernel));
@@ -48,32 +55,26 @@ impl Sample {
             layers.push(random.batch_norm(self.filters));
             layers.push(Layer::Relu);
             layers.push(Layer::MaxPool { size: 2 });
-            size = (size.0, size.1 / 2, size.2 / 2);
+            size = ImageShape { height: size.height / 2, width: size.width / 2, ..size };
         }
         layers.push(Layer::Flatten);
-        layers.push(random.dense(size.0 * size.1 * size.2, self.hidden, 1.0));
+        layers.push(random.dense(size.len(), self.hidden, 1.0));
         layers.push(Layer::Relu);
         layers.push(random.batch_norm(self.hidden));
         layers.push(Layer::Embedding);
         layers.push(random.dense(self.hidden, self.clusters, 2.0));
         layers.push(Layer::Softmax);
-        Network { height: self.height, width: self.width, channels: self.channels, layers }
+        Network { input: ItemShape::Image(self.shape()), layers }
     }
 
     /// Metadata that fits the network.
     pub fn metadata(&self) -> Metadata {
-        let color = if self.channels == 1 { "gray" } else { "rgb" };
+        let color = if self.channels == 1 { Color::Gray } else { Color::Rgb };
+        let image = ImageSpec { height: self.height, width: self.width, color, resize: Resize::Fit };
+        let input = InputSpec { image, filter: "triangle".into() };
         let cluster = |id: usize| Cluster { name: (id == 1).then(|| "ones".into()), size: (100 - id) as u64 };
         Metadata {
-            input: InputSpec {
-                height: self.height,
-                width: self.width,
-                color: color.into(),
-                resize: "fit".into(),
-                filter: "triangle".into(),
-            },
             embedding_size: self.hidden,
-            clusters: (0..self.clusters).map(cluster).collect(),
             provenance: Provenance {
                 method: "dtkc".into(),
                 preset: "plus".into(),
@@ -83,22 +84,23 @@ impl Sample {
                 dataset_fingerprint: "89ef".into(),
                 tool_version: "0.1.0".into(),
             },
-            ..Metadata::default()
+            ..Metadata::new(input, (0..self.clusters).map(cluster).collect())
         }
     }
 
     /// `count` images: noise, with every seventh one constant.
     pub fn images(&self, count: usize) -> Vec<u8> {
         let mut random = Random(self.seed ^ 0x5eed);
-        let each = self.height * self.width * self.channels;
+        let each = self.shape().len();
         let pixel = |index: usize| if (index / each) % 7 == 6 { 77 } else { (random.next() * 255.0) as u8 };
         (0..count * each).map(pixel).collect()
     }
 
-    fn conv(&self, random: &mut Random, size: &mut (usize, usize, usize), kernel: usize) -> Layer {
-        let shape = [self.filters, size.0, kernel, kernel];
-        let reach = (6.0 / (size.0 * kernel * kernel) as f32).sqrt();
-        *size = (self.filters, size.1 + 2 * self.padding + 1 - kernel, size.2 + 2 * self.padding + 1 - kernel);
+    fn conv(&self, random: &mut Random, size: &mut ImageShape, kernel: usize) -> Layer {
+        let shape = [self.filters, size.channels, kernel, kernel];
+        let reach = (6.0 / (size.channels * kernel * kernel) as f32).sqrt();
+        let side = |length: usize| length + 2 * self.padding + 1 - kernel;
+        *size = ImageShape { height: side(size.height), width: side(size.width), channels: self.filters };
         let bias = random.values(self.filters, -0.1, 0.1);
         Layer::Conv { weight: random.weights(&shape, reach), bias, padding: [self.padding; 4] }
     }
@@ -162,15 +164,17 @@ impl Expected {
 
 /// A value between two layers: `[height, width, channels]`, a vector being 1 x 1.
 struct Value {
-    height: usize,
-    width: usize,
-    channels: usize,
+    shape: ImageShape,
     data: Vec<f64>,
 }
 
 impl Value {
+    fn vector(data: Vec<f64>) -> Self {
+        Self { shape: ImageShape { height: 1, width: 1, channels: data.len() }, data }
+    }
+
     fn at(&self, row: usize, column: usize, channel: usize) -> f64 {
-        self.data[(row * self.width + column) * self.channels + channel]
+        self.data[(row * self.shape.width + column) * self.shape.channels + channel]
     }
 }
 
@@ -179,8 +183,11 @@ pub fn forward(network: &Network, image: &[u8]) -> Expected {
     let low = f64::from(image.iter().copied().min().unwrap_or(0));
     let high = f64::from(image.iter().copied().max().unwrap_or(0));
     let scale = |&pixel: &u8| if high > low { (f64::from(pixel) - low) / (high - low) } else { 0.0 };
-    let data = image.iter().map(scale).collect();
-    let mut value = Value { height: network.height, width: network.width, channels: network.channels, data };
+    let data: Vec<f64> = image.iter().map(scale).collect();
+    let mut value = match network.input {
+        ItemShape::Image(shape) => Value { shape, data },
+        ItemShape::Sequence { .. } => Value::vector(data),
+    };
     let mut embedding = Vec::new();
     for layer in &network.layers {
         value = match layer {
@@ -202,7 +209,7 @@ fn apply(layer: &Layer, mut value: Value) -> Value {
             value
         }
         Layer::BatchNorm { gamma, beta, mean, variance, epsilon } => {
-            let channels = value.channels;
+            let channels = value.shape.channels;
             for (index, v) in value.data.iter_mut().enumerate() {
                 let c = index % channels;
                 let deviation = (f64::from(variance[c]) + f64::from(*epsilon)).sqrt();
@@ -211,7 +218,7 @@ fn apply(layer: &Layer, mut value: Value) -> Value {
             value
         }
         Layer::MaxPool { size } => max_pool(&value, *size),
-        Layer::Flatten => Value { height: 1, width: 1, channels: value.data.len(), data: value.data },
+        Layer::Flatten => Value::vector(value.data),
         Layer::Dense { weight, bias } => dense(&value, weight, bias),
         Layer::Embedding => value,
         Layer::Softmax => {
@@ -226,18 +233,19 @@ fn apply(layer: &Layer, mut value: Value) -> Value {
 
 fn conv(value: &Value, weight: &Weights, bias: &[f32], padding: [usize; 4]) -> Value {
     let (out, rows, columns) = (weight.shape[0], weight.shape[2], weight.shape[3]);
-    let height = value.height + padding[0] + padding[2] + 1 - rows;
-    let width = value.width + padding[1] + padding[3] + 1 - columns;
+    let input = value.shape;
+    let height = input.height + padding[0] + padding[2] + 1 - rows;
+    let width = input.width + padding[1] + padding[3] + 1 - columns;
     let mut data = Vec::with_capacity(height * width * out);
     for row in 0..height {
         for column in 0..width {
             for (filter, &shift) in bias.iter().enumerate() {
                 let mut sum = f64::from(shift);
-                for channel in 0..value.channels {
+                for channel in 0..input.channels {
                     for (dy, dx) in (0..rows).flat_map(|dy| (0..columns).map(move |dx| (dy, dx))) {
                         let (y, x) = ((row + dy).wrapping_sub(padding[0]), (column + dx).wrapping_sub(padding[1]));
-                        if y < value.height && x < value.width {
-                            let place = ((filter * value.channels + channel) * rows + dy) * columns + dx;
+                        if y < input.height && x < input.width {
+                            let place = ((filter * input.channels + channel) * rows + dy) * columns + dx;
                             sum += value.at(y, x, channel) * f64::from(weight.data[place]);
                         }
                     }
@@ -246,11 +254,12 @@ fn conv(value: &Value, weight: &Weights, bias: &[f32], padding: [usize; 4]) -> V
             }
         }
     }
-    Value { height, width, channels: out, data }
+    Value { shape: ImageShape { height, width, channels: out }, data }
 }
 
 fn max_pool(value: &Value, size: usize) -> Value {
-    let (height, width, channels) = (value.height / size, value.width / size, value.channels);
+    let ImageShape { height, width, channels } = value.shape;
+    let (height, width) = (height / size, width / size);
     let mut data = Vec::with_capacity(height * width * channels);
     for (row, column) in (0..height).flat_map(|row| (0..width).map(move |column| (row, column))) {
         for channel in 0..channels {
@@ -258,7 +267,7 @@ fn max_pool(value: &Value, size: usize) -> Value {
             data.push(square.fold(f64::MIN, f64::max));
         }
     }
-    Value { height, width, channels, data }
+    Value { shape: ImageShape { height, width, channels }, data }
 }
 
 fn dense(value: &Value, weight: &Weights, bias: &[f32]) -> Value {
@@ -267,5 +276,5 @@ fn dense(value: &Value, weight: &Weights, bias: &[f32]) -> Value {
         let products = value.data.iter().enumerate().map(|(row, v)| v * f64::from(weight.data[row * out + c]));
         products.sum::<f64>() + f64::from(bias[c])
     };
-    Value { height: 1, width: 1, channels: out, data: (0..out).map(column).collect() }
+    Value::vector((0..out).map(column).collect())
 }

@@ -1,5 +1,6 @@
 //! From layers to ONNX nodes.
 
+use dtkc_item::ImageShape;
 use prost::Message;
 
 use crate::network::{Checked, Size};
@@ -22,32 +23,31 @@ pub const IR_VERSION: i64 = 8;
 pub fn write(network: &Network, metadata: &Metadata) -> Result<Vec<u8>, OnnxError> {
     let checked = network.check()?;
     let metadata = Metadata { embedding_size: checked.embedding, ..metadata.clone() };
-    fits(network, &checked, &metadata)?;
+    fits(&checked, &metadata)?;
     let mut builder = Builder::default();
-    let scaled = builder.preprocess(network);
+    let scaled = builder.preprocess(checked.image);
     builder.layers(network, &checked, scaled);
     let model = Model {
         ir_version: IR_VERSION,
         producer_name: "dtkc".into(),
         producer_version: metadata.provenance.tool_version.clone(),
         doc_string: "Cluster assignment of images: u8 pixels in, cluster, probabilities and embedding out.".into(),
-        graph: Some(builder.finish(network, &checked)),
+        graph: Some(builder.finish(&checked)),
         opset_import: vec![OperatorSet { domain: String::new(), version: OPSET }],
         metadata_props: Vec::new(),
     };
     let mut bytes = model.encode_to_vec();
-    append_metadata(&mut bytes, &metadata);
+    append_metadata(&mut bytes, &metadata)?;
     Ok(bytes)
 }
 
-fn fits(network: &Network, checked: &Checked, metadata: &Metadata) -> Result<(), OnnxError> {
+fn fits(checked: &Checked, metadata: &Metadata) -> Result<(), OnnxError> {
     metadata.check()?;
-    let input = &metadata.input;
-    let described = (input.height, input.width, input.channels());
-    if described != (network.height, network.width, Some(network.channels)) {
+    let (described, taken) = (metadata.input.image, checked.image);
+    if described.shape() != taken {
         return Err(OnnxError::Mismatch(format!(
             "it describes {} x {} {} images and the network takes {} x {} with {} channel(s)",
-            input.height, input.width, input.color, network.height, network.width, network.channels
+            described.height, described.width, described.color, taken.height, taken.width, taken.channels
         )));
     }
     if metadata.k() != checked.clusters {
@@ -68,8 +68,7 @@ struct Builder {
 impl Builder {
     /// Pixels to floats, scaled by each image's own minimum and maximum, channels first. Pixels are whole numbers,
     /// so a range below 1 means a constant image: dividing by at least 1 makes it zeros instead of NaN.
-    fn preprocess(&mut self, network: &Network) -> String {
-        let (height, width, channels) = (network.height, network.width, network.channels);
+    fn preprocess(&mut self, ImageShape { height, width, channels }: ImageShape) -> String {
         let image = [height, width, channels];
         self.floats("one", &[], &[1.0]);
         self.integers("image_axes", &[1, 2, 3]);
@@ -139,7 +138,7 @@ impl Builder {
     /// rows reordered instead (nothing to do at run time); before anything else the value itself is transposed.
     fn flatten(&mut self, step: &Step<'_>, name: &str, value: String) -> String {
         let mut value = value;
-        if let (Size::Image { channels, height, width }, false) = (step.before, step.folds()) {
+        if let (Size::Image(ImageShape { height, width, channels }), false) = (step.before, step.folds()) {
             let order = vec![ints("perm", &[0, 2, 3, 1])];
             value = self.node("Transpose", &format!("{name}_order"), &[&value], order, &[height, width, channels]);
         }
@@ -180,10 +179,10 @@ impl Builder {
         });
     }
 
-    fn finish(mut self, network: &Network, checked: &Checked) -> Graph {
+    fn finish(mut self, checked: &Checked) -> Graph {
         let outputs = ["cluster", "probabilities", "embedding"];
         self.values.retain(|value| !outputs.contains(&value.name.as_str()));
-        let image = [network.height, network.width, network.channels];
+        let image = [checked.image.height, checked.image.width, checked.image.channels];
         Graph {
             node: self.nodes,
             name: "dtkc".into(),
@@ -223,7 +222,7 @@ impl Step<'_> {
 /// The rows of a dense layer in the order of the value it gets: after a flatten that value is channels-first, and
 /// the weights were trained channels-last.
 fn channels_first_rows(weight: &Weights, previous: Option<(&Layer, Size)>) -> Vec<f32> {
-    let Some((Layer::Flatten, Size::Image { channels, height, width })) = previous else {
+    let Some((Layer::Flatten, Size::Image(ImageShape { height, width, channels }))) = previous else {
         return weight.data.clone();
     };
     let out = weight.shape[1];
@@ -261,6 +260,8 @@ fn value_info(name: &str, kind: DataType, dims: &[usize]) -> ValueInfo {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use dtkc_item::Color;
+
     use super::*;
     use crate::testing::Sample;
 
@@ -303,8 +304,8 @@ mod tests {
             change(&mut metadata);
             write(&Sample::small().network(), &metadata).unwrap_err().to_string()
         };
-        assert!(refusal(|metadata| metadata.input.width = 28).contains("22 x 28 rgb images"));
-        assert!(refusal(|metadata| metadata.input.color = "gray".into()).contains("3 channel(s)"));
+        assert!(refusal(|metadata| metadata.input.image.width = 28).contains("22 x 28 rgb images"));
+        assert!(refusal(|metadata| metadata.input.image.color = Color::Gray).contains("3 channel(s)"));
         assert!(refusal(|metadata| metadata.clusters.truncate(3)).contains("3 clusters and the network has 4"));
     }
 }

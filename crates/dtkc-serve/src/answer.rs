@@ -68,8 +68,8 @@ pub struct TopCluster {
     pub probability: f32,
 }
 
-/// What an answer is made of.
-pub struct Parts {
+/// An answered request, from which the answer is written.
+pub struct Assigned {
     /// The model's name.
     pub model: String,
     /// Names of the images.
@@ -82,7 +82,7 @@ pub struct Parts {
     pub top_k: usize,
 }
 
-impl Parts {
+impl Assigned {
     /// True where writing the answer takes long enough to keep other connections waiting.
     pub fn is_large(&self) -> bool {
         let numbers = |row: &Row| self.top_k.min(row.probabilities.len()) + row.embedding.as_ref().map_or(0, Vec::len);
@@ -113,7 +113,7 @@ fn image_answer(name: String, outcome: Outcome, cluster_names: &[String], top_k:
         Err(problem) => ImageAnswer {
             name,
             error: Some(problem.message),
-            code: Some(problem.code.to_owned()),
+            code: Some(problem.code.into_owned()),
             ..ImageAnswer::default()
         },
     }
@@ -220,21 +220,22 @@ fn csv_row(image: &ImageAnswer, tops: usize, values: usize) -> Vec<String> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::*;
-    use crate::engine::ImageProblem;
     use actix_web::test::TestRequest;
+    use dtkc_item::ItemError;
+
+    use super::*;
 
     fn answer(top_k: usize, embedding: Option<Vec<f32>>) -> AssignAnswer {
         let row = Row { cluster: 1, probabilities: vec![0.25, 0.5, 0.25], embedding };
-        let problem = ImageProblem { code: "truncated", message: "the PNG data is cut off".into() };
-        let parts = Parts {
+        let problem = ItemError::new("truncated", "the PNG data is cut off");
+        let assigned = Assigned {
             model: "mnist".into(),
             names: vec!["a, b.png".into(), "c.png".into()],
             outcomes: vec![Ok(row), Err(problem)],
             cluster_names: ["zeros", "ones", "twos"].map(String::from).into(),
             top_k,
         };
-        parts.into_answer()
+        assigned.into_answer()
     }
 
     fn text(format: Format, answer: &AssignAnswer) -> String {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
-use dtkc_cli::{Usage, human};
+use dtkc_cli::Usage;
 use dtkc_infer::Device;
 
 use crate::rate::Rate;
@@ -60,11 +60,11 @@ pub struct ServeConfig {
     pub max_wait_ms: u64,
 
     /// Largest request body, also after decompression
-    #[arg(long, value_name = "SIZE", env = "DTKC_MAX_BODY", default_value = "32MiB", value_parser = human::parse_bytes)]
+    #[arg(long, value_name = "SIZE", env = "DTKC_MAX_BODY", default_value = "32MiB", value_parser = dtkc_human::parse_bytes)]
     pub max_body: u64,
 
     /// Request bodies, and answers that wait to be read, held in memory at one time; more are answered 503
-    #[arg(long, value_name = "SIZE", env = "DTKC_MAX_BUFFERED", default_value = "512MiB", value_parser = human::parse_bytes)]
+    #[arg(long, value_name = "SIZE", env = "DTKC_MAX_BUFFERED", default_value = "512MiB", value_parser = dtkc_human::parse_bytes)]
     pub max_buffered: u64,
 
     /// Most pixels of one image, checked before it is decoded
@@ -77,11 +77,11 @@ pub struct ServeConfig {
 
     /// A request that is not answered by then gets 504; one whose body has not arrived by then gets 408; a client that
     /// reads nothing of its answer for so long is cut off
-    #[arg(long, value_name = "TIME", env = "DTKC_REQUEST_TIMEOUT", default_value = "30s", value_parser = human::parse_duration)]
+    #[arg(long, value_name = "TIME", env = "DTKC_REQUEST_TIMEOUT", default_value = "30s", value_parser = dtkc_human::parse_duration)]
     pub request_timeout: Duration,
 
     /// After SIGTERM, how long accepted requests may take to finish
-    #[arg(long, value_name = "TIME", env = "DTKC_STOP_TIMEOUT", default_value = "30s", value_parser = human::parse_duration)]
+    #[arg(long, value_name = "TIME", env = "DTKC_STOP_TIMEOUT", default_value = "30s", value_parser = dtkc_human::parse_duration)]
     pub stop_timeout: Duration,
 
     /// Key that clients must send as `Authorization: Bearer KEY` or `X-API-Key: KEY`; several are allowed. Flags are

@@ -2,7 +2,7 @@
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpResponse, ResponseError};
-use dtkc_cli::human;
+use dtkc_item::ItemError;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use utoipa::ToSchema;
@@ -62,21 +62,16 @@ pub enum ApiError {
     #[error("the request holds no image; send at least one file, or one item in 'images'")]
     NoImages,
     /// One raw image that cannot be used.
-    #[error("the image cannot be used: {message}")]
-    BadImage {
-        /// The image error's own code.
-        code: &'static str,
-        /// Its sentence.
-        message: String,
-    },
+    #[error("the image cannot be used: {0}")]
+    BadImage(ItemError),
     /// More bytes than allowed.
-    #[error("the request body has more than the {} that are allowed; send fewer images at a time", human::bytes(*.limit))]
+    #[error("the request body has more than the {} that are allowed; send fewer images at a time", dtkc_human::bytes(*.limit))]
     BodyTooLarge {
         /// What is allowed.
         limit: u64,
     },
     /// An archive that would unpack to more bytes than allowed.
-    #[error("the zip unpacks to more than the {} that are allowed; send fewer images at a time", human::bytes(*.limit))]
+    #[error("the zip unpacks to more than the {} that are allowed; send fewer images at a time", dtkc_human::bytes(*.limit))]
     UnpackedTooLarge {
         /// What is allowed.
         limit: u64,
@@ -136,10 +131,10 @@ pub enum ApiError {
         retry_after: u64,
     },
     /// The body did not arrive in time.
-    #[error("the request body did not arrive within {}; send it faster or in smaller parts", human::duration(*.0))]
+    #[error("the request body did not arrive within {}; send it faster or in smaller parts", dtkc_human::duration(*.0))]
     SlowBody(std::time::Duration),
     /// The answer was not ready in time.
-    #[error("the answer was not ready within {}; send fewer images at a time, or later", human::duration(*.0))]
+    #[error("the answer was not ready within {}; send fewer images at a time, or later", dtkc_human::duration(*.0))]
     Deadline(std::time::Duration),
     /// Models are still being loaded.
     #[error("the service is starting; send again in a moment")]
@@ -166,7 +161,7 @@ pub enum ApiError {
 
 impl ApiError {
     /// A stable name for programs: it does not change when the sentence does.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> &str {
         match self {
             Self::NotFound => "not_found",
             Self::MethodNotAllowed { .. } => "method_not_allowed",
@@ -181,7 +176,7 @@ impl ApiError {
             Self::BadMultipart(_) => "bad_multipart",
             Self::BadZip(_) => "bad_zip",
             Self::NoImages => "no_images",
-            Self::BadImage { code, .. } => code,
+            Self::BadImage(error) => &error.code,
             Self::BodyTooLarge { .. } => "body_too_large",
             Self::UnpackedTooLarge { .. } => "unpacked_too_large",
             Self::TooManyImages { .. } => "too_many_images",
@@ -232,13 +227,11 @@ impl ResponseError for ApiError {
             | Self::BadPath(_)
             | Self::BadMultipart(_)
             | Self::BadTensor(_) => StatusCode::BAD_REQUEST,
-            Self::BadImage { code: "too_large", .. }
-            | Self::BodyTooLarge { .. }
-            | Self::UnpackedTooLarge { .. }
-            | Self::TooManyImages { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BadZip(_) | Self::NoImages | Self::BadImage { .. } | Self::BadName(_) => {
-                StatusCode::UNPROCESSABLE_ENTITY
+            Self::BadImage(error) if error.code == "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTooLarge { .. } | Self::UnpackedTooLarge { .. } | Self::TooManyImages { .. } => {
+                StatusCode::PAYLOAD_TOO_LARGE
             }
+            Self::BadZip(_) | Self::NoImages | Self::BadImage(_) | Self::BadName(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::WrongType(_) | Self::NotJsonType(_) | Self::WrongEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NoKey | Self::WrongKey => StatusCode::UNAUTHORIZED,
             Self::CrossSite => StatusCode::FORBIDDEN,
@@ -292,7 +285,7 @@ mod tests {
 
     #[test]
     fn an_image_that_is_too_large_is_413_and_a_broken_one_422() {
-        let image = |code| ApiError::BadImage { code, message: String::new() }.status_code().as_u16();
+        let image = |code: &'static str| ApiError::BadImage(ItemError::new(code, "")).status_code().as_u16();
         assert_eq!((image("too_large"), image("truncated")), (413, 422));
     }
 }

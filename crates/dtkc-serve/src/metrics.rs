@@ -86,8 +86,8 @@ impl Metrics {
     }
 
     /// One request was refused or failed.
-    pub fn error(&self, code: &'static str) {
-        self.counter("dtkc_errors_total", [("code", code.into())]).increment(1);
+    pub fn error(&self, code: &str) {
+        self.counter("dtkc_errors_total", [("code", code.to_owned().into())]).increment(1);
     }
 
     /// One attempt to reload a model.

@@ -10,7 +10,6 @@ use actix_web::web::{self, Data};
 use actix_web::{App, HttpServer};
 use anyhow::{Context, anyhow};
 use dtkc_cli::exit::Interrupted;
-use dtkc_cli::human;
 use dtkc_infer::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -163,7 +162,7 @@ fn start_models(state: &State) -> Result<(), String> {
 async fn finish(state: &Data<State>, handle: ServerHandle, signals: &mut Signals) -> bool {
     state.set_phase(Phase::Stopping);
     let limit = state.config.stop_timeout;
-    tracing::info!("stopping; accepted requests have {} to finish", human::duration(limit));
+    tracing::info!("stopping; accepted requests have {} to finish", dtkc_human::duration(limit));
     let deadline = Instant::now() + limit;
     tokio::select! {
         _ = handle.stop(true) => {}
@@ -206,8 +205,8 @@ fn announce(state: &State, address: SocketAddr) {
         println!("dtkc-serve {} is ready", env!("CARGO_PKG_VERSION"));
         for slot in &state.models {
             let served = slot.served();
-            let (shape, k) = (served.model.shape(), served.model.clusters());
-            println!("  model  {}: {}x{} {}, {k} clusters", slot.name(), shape.width, shape.height, shape.color);
+            let (spec, k) = (served.model.spec(), served.model.clusters());
+            println!("  model  {}: {}x{} {}, {k} clusters", slot.name(), spec.width, spec.height, spec.color);
         }
         println!("  page   {url}/");
         println!("  docs   {url}/docs");

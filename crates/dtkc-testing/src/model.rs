@@ -1,5 +1,6 @@
 //! A small model file with random weights: the same seed gives the same bytes.
 
+use dtkc_item::{Color, ImageSpec, ItemShape, Resize};
 use dtkc_onnx::{Cluster, InputSpec, Layer, Metadata, Network, Weights};
 
 use crate::Noise;
@@ -35,18 +36,19 @@ pub fn network(seed: u64, side: usize, clusters: usize) -> Network {
         },
         Layer::Softmax,
     ];
-    Network { height: side, width: side, channels: 1, layers }
+    Network { input: ItemShape::Image(spec(side).shape()), layers }
 }
 
 /// What a model file says about such a network.
 pub fn metadata(side: usize, clusters: usize) -> Metadata {
-    let (height, width) = (side, side);
-    Metadata {
-        input: InputSpec { height, width, color: "gray".into(), resize: "fit".into(), filter: "triangle".into() },
-        clusters: vec![Cluster { name: None, size: 10 }; clusters],
-        embedding_size: EMBEDDING,
-        ..Metadata::default()
-    }
+    let input = InputSpec { image: spec(side), filter: "triangle".into() };
+    let clusters = vec![Cluster { name: None, size: 10 }; clusters];
+    Metadata { embedding_size: EMBEDDING, ..Metadata::new(input, clusters) }
+}
+
+/// Gray images of that side; others are fitted in.
+fn spec(side: usize) -> ImageSpec {
+    ImageSpec { height: side, width: side, color: Color::Gray, resize: Resize::Fit }
 }
 
 impl Noise {

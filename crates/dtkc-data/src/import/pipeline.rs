@@ -148,17 +148,15 @@ impl Pipeline {
     }
 
     fn prepare(&self, preparer: &mut Preparer, from: ContentForm, record: Record) -> Item {
-        let bad = |e: dtkc_image::ImageError| ItemError::new(e.code(), e);
         let content = match record.content {
             Content::File(path) => {
-                read_file(&path, self.limits.max_bytes).and_then(|bytes| preparer.prepare(&bytes).map_err(bad))
+                read_file(&path, self.limits.max_bytes).and_then(|bytes| preparer.prepare(&bytes))
             }
-            Content::Encoded(bytes) => preparer.prepare(&bytes).map_err(bad),
+            Content::Encoded(bytes) => preparer.prepare(&bytes),
             Content::Pixels(pixels) => {
                 let ContentForm::Pixels(shape) = from else { return as_it_is(unexpected(record.path)) };
-                let Some(color) = shape.color() else { return as_it_is(unexpected(record.path)) };
                 let mut out = vec![0; self.spec.bytes()];
-                preparer.resize_pixels(&pixels, shape.height, shape.width, color, &mut out).map(|()| out).map_err(bad)
+                preparer.resize_pixels(&pixels, shape, &mut out).map(|()| out)
             }
             other => return as_it_is(Record { content: other, ..record }),
         };

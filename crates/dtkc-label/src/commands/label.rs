@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use dtkc_cli::exit::Interrupted;
-use dtkc_cli::{Usage, human};
+use dtkc_cli::{Terminal, Usage};
 use dtkc_image::Limits;
 use dtkc_infer::{Device, ModelFile, Names};
 use dtkc_label::label::{LabelOptions, Outcome, Output};
@@ -113,7 +113,7 @@ pub struct LabelArgs {
     onnxruntime: Option<PathBuf>,
 
     /// Refuse image files that are larger
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = human::parse_bytes, help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = dtkc_human::parse_bytes, help_heading = "Limits")]
     max_bytes: u64,
 
     /// Refuse images that are wider or higher
@@ -147,7 +147,7 @@ fn probability(text: &str) -> Result<f32, String> {
 impl LabelArgs {
     pub fn run(self) -> anyhow::Result<()> {
         let options = self.options()?;
-        let outcome = dtkc_label::label(&options).map_err(failed)?;
+        let outcome = dtkc_label::label(&options, &Terminal::new(self.quiet)).map_err(failed)?;
         let to_stream = matches!(options.output, Output::Stream(_));
         if self.json {
             report::json(&outcome.summary, outcome.seconds, outcome.processed, outcome.failed_list.as_deref())?;
@@ -198,7 +198,6 @@ impl LabelArgs {
             resume: self.resume,
             sort: self.sort_into.clone().map(|root| (root, self.sort_how)),
             gallery: self.gallery.clone().map(|page| (page, self.gallery_images)),
-            quiet: self.quiet,
         })
     }
 
@@ -217,10 +216,10 @@ impl LabelArgs {
             return;
         }
         let rate = outcome.processed as f64 / outcome.seconds.max(1e-9);
-        let time = human::duration(std::time::Duration::from_secs_f64(outcome.seconds));
-        let images = human::count(outcome.processed);
+        let time = dtkc_human::duration(std::time::Duration::from_secs_f64(outcome.seconds));
+        let images = dtkc_human::count(outcome.processed);
         let place = if self.output.as_os_str() == "-" { String::new() } else { format!(" to {output}") };
-        eprintln!("{images} images in {time} ({} per second){place}", human::count(rate as u64));
+        eprintln!("{images} images in {time} ({} per second){place}", dtkc_human::count(rate as u64));
         for (what, place) in [("gallery in", &self.gallery), ("images sorted into", &self.sort_into)] {
             if let Some(place) = place.as_ref().filter(|_| !outcome.fed.stopped) {
                 eprintln!("{what} {}", place.display());
@@ -229,7 +228,7 @@ impl LabelArgs {
         match outcome.fed.skipped {
             0 => {}
             1 => eprintln!("1 other file was passed over"),
-            files => eprintln!("{} other files were passed over", human::count(files)),
+            files => eprintln!("{} other files were passed over", dtkc_human::count(files)),
         }
     }
 
@@ -237,7 +236,7 @@ impl LabelArgs {
     fn end(&self, outcome: &Outcome) -> anyhow::Result<()> {
         let (images, failed) = (outcome.summary.images, outcome.summary.failed);
         if outcome.fed.stopped {
-            let rows = human::count(images);
+            let rows = dtkc_human::count(images);
             let text = match self.output.as_os_str() == "-" {
                 true => format!("after {rows} images"),
                 false => format!(
@@ -248,13 +247,13 @@ impl LabelArgs {
             return Err(Interrupted(text).into());
         }
         if failed > 0 && failed == images {
-            anyhow::bail!("none of the {} images could be labelled", human::count(images));
+            anyhow::bail!("none of the {} images could be labelled", dtkc_human::count(images));
         }
         if failed > 0 && self.strict {
             anyhow::bail!(
                 "{} of {} images failed, and --strict asks for none",
-                human::count(failed),
-                human::count(images)
+                dtkc_human::count(failed),
+                dtkc_human::count(images)
             );
         }
         Ok(())

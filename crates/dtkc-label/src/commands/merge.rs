@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use dtkc_cli::Terminal;
 use dtkc_cli::exit::Interrupted;
 use dtkc_label::merge::MergeOptions;
 
@@ -56,10 +57,9 @@ impl MergeArgs {
             output: self.output,
             failed: self.failed,
             gallery: self.gallery.map(|page| (page, self.gallery_images)),
-            quiet: self.quiet,
         };
         let started = std::time::Instant::now();
-        let merged = dtkc_label::merge(&options).map_err(failed)?;
+        let merged = dtkc_label::merge(&options, &Terminal::new(self.quiet)).map_err(failed)?;
         if merged.interrupted {
             return Err(Interrupted("nothing was written; the parts are as they were".into()).into());
         }

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use dtkc_cli::human;
 use dtkc_label::table;
 use dtkc_label::tally::Summary;
 use serde_json::json;
@@ -37,11 +36,12 @@ pub fn warn_failures(summary: &Summary, list: Option<&Path>) {
     }
     let mut kinds: Vec<(&String, &u64)> = summary.failures.iter().collect();
     kinds.sort_by_key(|(code, count)| (std::cmp::Reverse(**count), *code));
-    let kinds: Vec<String> = kinds.iter().map(|(code, count)| format!("{} {code}", human::count(**count))).collect();
+    let kinds: Vec<String> =
+        kinds.iter().map(|(code, count)| format!("{} {code}", dtkc_human::count(**count))).collect();
     let place = match list {
         Some(list) => format!("listed in {}", list.display()),
         None => "see the column error".to_owned(),
     };
-    let (failed, images) = (human::count(summary.failed), human::count(summary.images));
+    let (failed, images) = (dtkc_human::count(summary.failed), dtkc_human::count(summary.images));
     eprintln!("warning: {failed} of {images} images could not be labelled ({}); {place}", kinds.join(", "));
 }

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use dtkc_cli::human;
-
 use super::picks::{Pick, Picks};
 use super::thumbnail::Thumbnail;
 use crate::tally::{ClusterSummary, Summary};
@@ -67,14 +65,14 @@ fn inputs_line(inputs: &[String]) -> String {
 fn facts(summary: &Summary) -> String {
     let used = summary.clusters.iter().filter(|c| c.images > 0).count();
     let mut facts = vec![
-        ("images", human::count(summary.images)),
+        ("images", dtkc_human::count(summary.images)),
         ("clusters in use", format!("{used} of {}", summary.clusters.len())),
     ];
     if let Some(unsure) = &summary.unsure {
-        facts.push(("unsure", human::count(unsure.images)));
+        facts.push(("unsure", dtkc_human::count(unsure.images)));
     }
     if summary.failed > 0 {
-        facts.push(("failed", human::count(summary.failed)));
+        facts.push(("failed", dtkc_human::count(summary.failed)));
     }
     if let Some(scores) = &summary.scores {
         facts.push(("ACC", format!("{:.3}", scores.acc)));
@@ -105,7 +103,7 @@ fn section(
         images = cluster.images,
         confidence = cluster.mean_confidence.unwrap_or(0.0),
         name = escape(&cluster.name),
-        count = human::count(cluster.images),
+        count = dtkc_human::count(cluster.images),
         share = percent(cluster.share),
         mostly = cluster.mostly.as_ref().map_or(String::new(), |m| format!(
             " · mostly <b>{}</b> ({})",

@@ -76,8 +76,10 @@ fn insert(list: &mut Vec<Pick>, most: usize, order: impl Fn(&Pick) -> Ordering, 
 
 #[cfg(test)]
 mod tests {
+    use dtkc_item::ItemError;
+
     use super::*;
-    use crate::row::{Failure, Label};
+    use crate::row::Label;
 
     fn row(index: u64, cluster: u32, confidence: f32) -> Row {
         let label = Label { cluster, confidence, ..Label::default() };
@@ -90,7 +92,7 @@ mod tests {
         for (index, confidence) in [0.5, 0.9, 0.9, 0.2, 0.9, 0.2, 0.7].into_iter().enumerate() {
             picks.add(&row(index as u64, 1, confidence));
         }
-        picks.add(&Row { outcome: Err(Failure::new("empty", "")), ..row(9, 0, 0.0) });
+        picks.add(&Row { outcome: Err(ItemError::new("empty", "")), ..row(9, 0, 0.0) });
         let most: Vec<u64> = picks.most(1).iter().map(|p| p.index).collect();
         let least: Vec<u64> = picks.least(1).map(|p| p.index).collect();
         assert_eq!((most, least), (vec![1, 2], vec![3, 5]));

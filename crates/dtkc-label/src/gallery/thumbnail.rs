@@ -1,12 +1,11 @@
 //! Small pictures that live inside the page.
 
-use dtkc_item::{Color, ImageSpec, Resize};
-use dtkc_item::ImageShape;
 use std::io::Cursor;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use dtkc_image::{Limits, Preparer, probe};
+use dtkc_item::{Color, ImageShape, ImageSpec, Resize};
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageFormat};
 
@@ -29,20 +28,20 @@ pub fn from_encoded(bytes: &[u8], limits: Limits) -> Option<Thumbnail> {
     let size = probe(bytes, &limits).ok()?;
     let color = if size.channels < 3 { Color::Gray } else { Color::Rgb };
     let (width, height) = fit(size.width, size.height);
-    let shape = ImageSpec { height: height as usize, width: width as usize, color, resize: Resize::Stretch };
-    let pixels = Preparer::new(shape, limits).prepare(bytes).ok()?;
-    encode(&pixels, shape)
+    let spec = ImageSpec { height: height as usize, width: width as usize, color, resize: Resize::Stretch };
+    let pixels = Preparer::new(spec, limits).prepare(bytes).ok()?;
+    encode(&pixels, spec)
 }
 
 /// From a dataset's pixels.
-pub fn from_pixels(pixels: &[u8], size: ImageShape) -> Option<Thumbnail> {
-    let color = Color::from_channels(size.channels)?;
-    let (width, height) = fit(size.width as u32, size.height as u32);
-    let shape = ImageSpec { height: height as usize, width: width as usize, color, resize: Resize::Stretch };
-    let mut resized = vec![0; shape.bytes()];
-    let mut preparer = Preparer::new(shape, Limits::default());
-    preparer.resize_pixels(pixels, size.height, size.width, color, &mut resized).ok()?;
-    encode(&resized, shape)
+pub fn from_pixels(pixels: &[u8], shape: ImageShape) -> Option<Thumbnail> {
+    let color = shape.color()?;
+    let (width, height) = fit(shape.width as u32, shape.height as u32);
+    let spec = ImageSpec { height: height as usize, width: width as usize, color, resize: Resize::Stretch };
+    let mut resized = vec![0; spec.bytes()];
+    let mut preparer = Preparer::new(spec, Limits::default());
+    preparer.resize_pixels(pixels, shape, &mut resized).ok()?;
+    encode(&resized, spec)
 }
 
 /// The size within [`SIDE`], never enlarged.
@@ -52,9 +51,9 @@ fn fit(width: u32, height: u32) -> (u32, u32) {
     (side(width), side(height))
 }
 
-fn encode(pixels: &[u8], shape: ImageSpec) -> Option<Thumbnail> {
-    let color = if shape.color == Color::Gray { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
-    let (width, height) = (shape.width as u32, shape.height as u32);
+fn encode(pixels: &[u8], spec: ImageSpec) -> Option<Thumbnail> {
+    let color = if spec.color == Color::Gray { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
+    let (width, height) = (spec.width as u32, spec.height as u32);
     let tiny = width.max(height) <= TINY;
     let mut bytes = Cursor::new(Vec::new());
     let kind = if tiny {

@@ -1,8 +1,6 @@
 //! What is looked at before a run begins.
 
-use dtkc_item::ImageShape;
 use std::path::{Path, PathBuf};
-
 
 use super::{LabelOptions, Outcome, Output};
 use crate::error::{LabelError, Result};
@@ -59,7 +57,7 @@ fn real(path: &Path) -> PathBuf {
 }
 
 pub(super) fn settings(options: &LabelOptions) -> Settings {
-    let (model, shape) = (&options.model, options.model.shape());
+    let model = &options.model;
     let layout = Layout {
         names: (0..model.clusters()).map(|id| model.metadata().cluster_name(id)).collect(),
         min_confidence: options.min_confidence,
@@ -72,7 +70,7 @@ pub(super) fn settings(options: &LabelOptions) -> Settings {
         model_sha256: model.fingerprint(),
         inputs: options.inputs.clone(),
         layout,
-        shape: ImageShape { height: shape.height, width: shape.width, channels: shape.color.channels() },
+        shape: model.spec().shape(),
         max_bytes: options.limits.max_bytes,
         max_side: options.limits.max_side,
         max_pixels: options.limits.max_pixels,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use dtkc_image::Limits;
 use dtkc_infer::{Device, ModelFile, Pool, PoolOptions, Runtime, SessionOptions};
+use dtkc_observe::Observer;
 use run::Run;
 
 use crate::error::Result;
@@ -64,8 +65,6 @@ pub struct LabelOptions {
     pub sort: Option<(PathBuf, How)>,
     /// The page, and how many images of each kind and cluster it shows.
     pub gallery: Option<(PathBuf, usize)>,
-    /// No progress.
-    pub quiet: bool,
 }
 
 /// How a run ended.
@@ -84,8 +83,8 @@ pub struct Outcome {
     pub complete_already: bool,
 }
 
-/// Runs to the end, or until Ctrl-C.
-pub fn label(options: &LabelOptions) -> Result<Outcome> {
+/// Runs to the end, or until the observer asks for a stop; what is done by then is kept.
+pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome> {
     let inputs = Inputs::open(&options.inputs)?;
     check::check(options, &inputs)?;
     let head = Head { shard: options.shard, settings: check::settings(options) };
@@ -95,7 +94,7 @@ pub fn label(options: &LabelOptions) -> Result<Outcome> {
     let runtime = Runtime::for_device(options.device, options.onnxruntime.as_deref())?;
     // Before the journal: a model that cannot be run leaves nothing behind.
     let pool = Pool::start(&runtime, &options.model, &pool_options(options))?;
-    let mut run = Run::start(options, head)?;
+    let mut run = Run::start(options, head, observer)?;
     let sorter = match &options.sort {
         Some((root, how)) => {
             let shared = run.is_resumed() || options.shard.count > 1;

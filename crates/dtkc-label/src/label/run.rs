@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
-use dtkc_cli::{Progress, human, interrupt};
 use dtkc_infer::Pool;
+use dtkc_observe::Observer;
 
 use super::{LabelOptions, Outcome, Output};
 use crate::error::{LabelError, Result};
@@ -24,10 +25,13 @@ use crate::tally::{Summary, Tally};
 pub(super) struct Run<'a> {
     options: &'a LabelOptions,
     head: Head,
+    observer: &'a dyn Observer,
     sink: Sink,
-    past: Option<Done>,
+    past: Option<Earlier>,
     figures: Figures,
-    progress: Progress,
+    /// Images of this run.
+    processed: u64,
+    started: Instant,
 }
 
 /// Where finished rows go.
@@ -39,7 +43,7 @@ enum Sink {
 
 /// What earlier runs did.
 #[derive(Clone, Copy)]
-struct Done {
+struct Earlier {
     rows: u64,
     last: u64,
 }
@@ -58,7 +62,7 @@ impl Figures {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn start(options: &'a LabelOptions, head: Head) -> Result<Self> {
+    pub(super) fn start(options: &'a LabelOptions, head: Head, observer: &'a dyn Observer) -> Result<Self> {
         let layout = &head.settings.layout;
         let each = options.gallery.as_ref().map_or(0, |(_, each)| *each);
         let mut figures = Figures { tally: Tally::new(layout), picks: Picks::new(layout.clusters(), each) };
@@ -71,16 +75,16 @@ impl<'a> Run<'a> {
             Output::File(path, format) => {
                 finish::check_folder(path)?;
                 let journal = open_journal(options, &head, (path, *format), &mut |row| {
-                    let rows = past.map_or(0, |done: Done| done.rows);
-                    past = Some(Done { rows: rows + 1, last: row.index });
+                    let rows = past.map_or(0, |done: Earlier| done.rows);
+                    past = Some(Earlier { rows: rows + 1, last: row.index });
                     figures.add(row);
                 })?;
                 Sink::Journal { journal, target: target(options, &head, path, *format) }
             }
         };
-        let progress = Progress::new_unless(options.quiet, "label", "images", None);
-        progress.skip(past.map_or(0, |done| done.rows));
-        Ok(Self { options, head, sink, past, figures, progress })
+        observer.begin("label", "images", None);
+        observer.skip(past.map_or(0, |done| done.rows));
+        Ok(Self { options, head, observer, sink, past, figures, processed: 0, started: Instant::now() })
     }
 
     pub(super) fn is_resumed(&self) -> bool {
@@ -96,21 +100,22 @@ impl<'a> Run<'a> {
             (Sink::Journal { target, .. }, Some(done)) => Some(Past::open(&target.path, done.last)?),
             _ => None,
         };
-        let Self { progress, sink, figures, .. } = self;
+        let Self { observer, sink, figures, processed, .. } = self;
         let done = AtomicBool::new(false);
         let fed = std::thread::scope(|scope| {
             // Counting runs beside the work: the time left is known soon, and nobody waits for it.
             let counting = scope.spawn(|| {
                 let total = plan.inputs.count(&|| done.load(Ordering::Relaxed));
-                total.map(|total| progress.set_total(plan.feed.shard.size(total)))
+                total.map(|total| observer.set_total(plan.feed.shard.size(total)))
             });
-            let fed = pipeline::run(plan, pool, past, &interrupt::requested, &mut |rows, pixels| {
+            let fed = pipeline::run(plan, pool, past, &|| observer.stop(), &mut |rows, pixels| {
                 sink.write(&rows, pixels)?;
                 rows.iter().for_each(|row| figures.add(row));
                 if figures.tally.failed() > 0 {
-                    progress.note(format!("{} failed", human::count(figures.tally.failed())));
+                    observer.note(format_args!("{} failed", dtkc_human::count(figures.tally.failed())));
                 }
-                progress.inc(rows.len() as u64);
+                *processed += rows.len() as u64;
+                observer.advance(rows.len() as u64);
                 Ok(())
             });
             done.store(true, Ordering::Relaxed);
@@ -118,13 +123,12 @@ impl<'a> Run<'a> {
             let _ = counting.join();
             fed
         });
-        self.progress.finish();
+        self.observer.end();
         fed
     }
 
     /// Makes what was asked for. The journal is removed last: until then a kill can be resumed.
     pub(super) fn finish(self, inputs: &Inputs, fed: Fed) -> Result<Outcome> {
-        let processed = self.progress.done();
         if fed.seen == 0 && !fed.stopped {
             self.sink.discard()?;
             return Err(LabelError::NoImages(no_images(&self.options.inputs, fed.skipped)));
@@ -138,7 +142,7 @@ impl<'a> Run<'a> {
             Sink::Journal { journal, target } => {
                 let state = if fed.stopped { State::Interrupted } else { State::Complete };
                 let job = Job::new(state, summary.images, self.head.shard, &self.head.settings);
-                let made = finish::from_journal(&target, summary.images, self.options.quiet);
+                let made = finish::from_journal(&target, summary.images, self.observer);
                 let list =
                     made.and_then(|list| job.write(&target.path).map(|()| list)).map_err(|e| kept(&target, &e))?;
                 (list, Some(journal))
@@ -150,8 +154,8 @@ impl<'a> Run<'a> {
             }
             journal.map_or(Ok(()), Journal::remove)?;
         }
-        let seconds = self.progress.elapsed().as_secs_f64();
-        Ok(Outcome { summary, fed, failed_list, processed, seconds, complete_already: false })
+        let seconds = self.started.elapsed().as_secs_f64();
+        Ok(Outcome { summary, fed, failed_list, processed: self.processed, seconds, complete_already: false })
     }
 }
 
@@ -202,7 +206,7 @@ fn open_journal(
     (output, format): (&Path, Format),
     seen: &mut dyn FnMut(&Row),
 ) -> Result<Journal> {
-    let image_bytes = format.wants_pixels().then(|| head.settings.shape.bytes());
+    let image_bytes = format.wants_pixels().then(|| head.settings.shape.len());
     let path = journal::path_for(output);
     match (journal::exists(output), options.resume) {
         (false, _) => Journal::create(output, &head.line()?, image_bytes),
@@ -242,7 +246,7 @@ fn no_images(inputs: &[String], skipped: u64) -> String {
         _ => format!(
             "there is no image in {what}: its {} are passed over because of their names; \
              name files of any ending with a pattern, as in --input 'folder/*'",
-            if skipped == 1 { "1 file".to_owned() } else { format!("{} files", human::count(skipped)) }
+            if skipped == 1 { "1 file".to_owned() } else { format!("{} files", dtkc_human::count(skipped)) }
         ),
     }
 }

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;
-use crate::row::{Failure, Label, Row};
+use crate::row::{Label, Row, error_text, parse_error};
 
 fn vector_type(size: usize) -> DataType {
     DataType::FixedSizeList(Arc::new(Field::new("item", DataType::Float32, true)), size as i32)
@@ -62,9 +62,7 @@ pub(super) fn to_batch(rows: &[Row], layout: &Layout, schema: &Arc<Schema>) -> R
     if layout.truth {
         columns.push(Arc::new(rows.iter().map(|row| row.truth.as_deref()).collect::<StringArray>()));
     }
-    columns.push(Arc::new(
-        rows.iter().map(|row| row.outcome.as_ref().err().map(Failure::to_string)).collect::<StringArray>(),
-    ));
+    columns.push(Arc::new(rows.iter().map(|row| row.outcome.as_ref().err().map(error_text)).collect::<StringArray>()));
     if layout.probabilities {
         columns.push(vectors(rows, layout.clusters(), |l| &l.probabilities));
     }
@@ -105,7 +103,7 @@ pub(super) fn to_rows(batch: &RecordBatch, layout: &Layout) -> Option<Vec<Row>> 
     };
     let row = |i: usize| {
         let outcome = match error.is_null(i) {
-            false => Err(Failure::parse(error.value(i))),
+            false => Err(parse_error(error.value(i))),
             true => Ok(Label {
                 cluster: cluster.value(i) as u32,
                 confidence: confidence.value(i),

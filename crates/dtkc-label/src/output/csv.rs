@@ -9,7 +9,7 @@ use ::csv::{ByteRecord, Reader, ReaderBuilder, Writer};
 use super::{RowWriter, Stored};
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;
-use crate::row::{Failure, Label, Row};
+use crate::row::{Label, Row, error_text, parse_error};
 
 pub(super) struct CsvWriter<W: Write> {
     out: Writer<W>,
@@ -74,8 +74,8 @@ impl<W: Write> CsvWriter<W> {
                 self.record.push_field(b"");
                 label.probabilities.iter().chain(&label.embedding).for_each(|v| self.put_float(*v));
             }
-            Err(failure) => {
-                self.put(failure);
+            Err(error) => {
+                self.put(error_text(error));
                 let columns = self.layout.probability_columns() + self.layout.embedding;
                 (0..columns).for_each(|_| self.record.push_field(b""));
             }
@@ -165,7 +165,7 @@ fn parse(record: &ByteRecord, layout: &Layout) -> Option<Row> {
             embedding: embedding.map(float).collect::<Option<_>>()?,
         })
     } else {
-        Err(Failure::parse(error))
+        Err(parse_error(error))
     };
     let truth = if layout.truth { field(8).filter(|t| !t.is_empty()).map(str::to_owned) } else { None };
     Some(Row { index: field(0)?.parse().ok()?, path: field(1)?.to_owned(), truth, outcome })

@@ -5,19 +5,19 @@
 //! `[n, k]` and `/embedding` f32 `[n, e]`. Images that failed have no pixels and are no part of the set: they are in
 //! `/failed_index`, `/failed_path` and `/failed_error`.
 
-use dtkc_dataset::{ImageWriter, WriterOptions};
-use dtkc_item::ImageShape;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use ::hdf5::types::VarLenUnicode;
+use ::hdf5::types::{StringError, VarLenUnicode};
+use dtkc_dataset::{Writer, WriterOptions};
+use dtkc_item::ImageShape;
 use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::RowWriter;
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;
-use crate::row::{Failure, Label, Row};
+use crate::row::{Label, Row, error_text};
 
 mod read;
 
@@ -31,7 +31,7 @@ pub(super) struct Hdf5Writer {
     layout: Layout,
     shape: ImageShape,
     /// Exists from the first labelled image on: a set of no images is no set.
-    images: Option<ImageWriter>,
+    images: Option<Writer>,
     /// The schema's own parts are streamed to the file first; the rest waits here, in the journal's form.
     labelled: Spool,
     failed: Spool,
@@ -44,11 +44,11 @@ impl Hdf5Writer {
         Ok(Self { path: path.to_owned(), layout: layout.clone(), shape, images: None, labelled, failed })
     }
 
-    fn start(&self) -> Result<ImageWriter> {
+    fn start(&self) -> Result<Writer> {
         let mut options = WriterOptions::new(self.shape, "labelled images", "dtkc-label");
         options.paths = true;
         options.label_names = Some(self.layout.names.clone());
-        Ok(ImageWriter::create(&self.path, options)?)
+        Ok(Writer::create(&self.path, options)?)
     }
 
     fn push(&mut self, row: &Row, label: &Label, pixels: &[u8]) -> Result<()> {
@@ -57,7 +57,7 @@ impl Hdf5Writer {
             None => self.start()?,
         };
         let writer = self.images.insert(writer);
-        writer.push(pixels, Some(i64::from(label.cluster)), Some(&row.path))?;
+        writer.push_image(pixels, Some(i64::from(label.cluster)), Some(&row.path))?;
         // The path is in the file already; what is left is small.
         self.labelled.push(&Row { path: String::new(), ..row.clone() })
     }
@@ -65,7 +65,7 @@ impl Hdf5Writer {
 
 impl RowWriter for Hdf5Writer {
     fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
-        let mut images = pixels.chunks_exact(self.shape.bytes());
+        let mut images = pixels.chunks_exact(self.shape.len());
         for row in rows {
             match (&row.outcome, row.outcome.is_ok().then(|| images.next()).flatten()) {
                 (Ok(label), Some(pixels)) => self.push(row, label, pixels)?,
@@ -119,7 +119,7 @@ fn write_columns(file: &::hdf5::File, rows: &mut Spool, layout: &Layout) -> ::hd
             unsure.write_slice(&column(&flags), at)?;
         }
         if let Some(truth) = &truth {
-            truth.write_slice(&column(&texts(run.iter().map(|row| row.truth.clone().unwrap_or_default()))), at)?;
+            truth.write_slice(&column(&texts(run.iter().map(|row| row.truth.clone().unwrap_or_default()))?), at)?;
         }
         for (dataset, get) in
             [(&probabilities, (|l| &l.probabilities) as fn(&Label) -> &Vec<f32>), (&embedding, |l| &l.embedding)]
@@ -142,10 +142,10 @@ fn write_failures(file: &::hdf5::File, rows: &mut Spool) -> ::hdf5::Result<()> {
     let error = file.new_dataset::<VarLenUnicode>().shape(n).create("failed_error")?;
     rows.for_each_run(|start, run| {
         let at = s![start..start + run.len()];
-        let failures = run.iter().map(|row| row.outcome.as_ref().err().map(Failure::to_string).unwrap_or_default());
+        let failures = run.iter().map(|row| row.outcome.as_ref().err().map(error_text).unwrap_or_default());
         index.write_slice(&column(&run.iter().map(|row| row.index).collect::<Vec<_>>()), at)?;
-        path.write_slice(&column(&texts(run.iter().map(|row| row.path.clone()))), at)?;
-        error.write_slice(&column(&texts(failures)), at)
+        path.write_slice(&column(&texts(run.iter().map(|row| row.path.clone()))?), at)?;
+        error.write_slice(&column(&texts(failures)?), at)
     })
 }
 
@@ -154,8 +154,9 @@ fn column<T>(values: &[T]) -> ArrayView1<'_, T> {
 }
 
 /// HDF5 strings end at the first zero; no path and no sentence of ours holds one.
-fn texts(values: impl Iterator<Item = String>) -> Vec<VarLenUnicode> {
-    values.map(|text| text.replace('\0', "").parse().unwrap_or_default()).collect()
+fn texts(values: impl Iterator<Item = String>) -> ::hdf5::Result<Vec<VarLenUnicode>> {
+    let text = |text: String| text.replace('\0', "").parse();
+    values.map(|value| text(value).map_err(|error: StringError| error.to_string().into())).collect()
 }
 
 /// Rows that wait in a nameless file beside the output, so that memory stays small.

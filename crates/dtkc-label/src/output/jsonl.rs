@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{RowWriter, Stored};
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;
-use crate::row::{Failure, Label, Row};
+use crate::row::{Label, Row, error_text, parse_error};
 
 /// One line. Optional columns are absent where they were not asked for, `null` where a row has none.
 #[derive(Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl<W: Write> JsonlWriter<W> {
             second_confidence: label.map(|l| l.second_confidence),
             margin: label.map(|l| l.margin),
             truth: self.layout.truth.then(|| row.truth.as_deref().map(Cow::Borrowed)),
-            error: row.outcome.as_ref().err().map(Failure::to_string),
+            error: row.outcome.as_ref().err().map(error_text),
             probabilities: self.layout.probabilities.then(|| label.map(|l| Cow::Borrowed(l.probabilities.as_slice()))),
             embedding: (self.layout.embedding > 0).then(|| label.map(|l| Cow::Borrowed(l.embedding.as_slice()))),
         }
@@ -94,7 +94,7 @@ pub(super) fn read(path: &Path) -> Result<impl Iterator<Item = Result<Stored>> +
 
 fn to_row(line: Line<'_>) -> Option<Row> {
     let outcome = match line.error {
-        Some(error) => Err(Failure::parse(&error)),
+        Some(error) => Err(parse_error(&error)),
         None => Ok(Label {
             cluster: line.cluster?,
             confidence: line.confidence?,

@@ -9,12 +9,12 @@ mod hdf5;
 mod jsonl;
 mod parquet;
 
-use dtkc_item::ImageShape;
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
+use dtkc_item::ImageShape;
 
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;

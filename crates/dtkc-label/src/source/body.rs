@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::zip::read::ZipFileEntry;
-use dtkc_image::ImageError;
 use dtkc_infer::read_file;
 
 use super::Table;
@@ -142,7 +141,7 @@ impl BodyReader {
 
     fn check(&self, bytes: u64) -> Result<(), ItemError> {
         match bytes > self.max_bytes {
-            true => Err(ImageError::TooManyBytes { bytes, limit: self.max_bytes }.into()),
+            true => Err(ItemError::too_many_bytes(bytes, self.max_bytes)),
             false => Ok(()),
         }
     }

@@ -6,7 +6,6 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-
 use super::{Body, Found, Visitor};
 use crate::error::{LabelError, Result};
 

@@ -90,7 +90,7 @@ fn image_name(archive: &Path, entry: &Entry<'_, impl Read>, visitor: &mut dyn Vi
 fn read_whole(entry: &mut Entry<'_, impl Read>) -> Body {
     let size = entry.size();
     if size > MAX_STREAMED {
-        return Body::Broken(dtkc_image::ImageError::TooManyBytes { bytes: size, limit: MAX_STREAMED }.into());
+        return Body::Broken(ItemError::too_many_bytes(size, MAX_STREAMED));
     }
     let mut bytes = Vec::with_capacity(size as usize);
     match entry.read_to_end(&mut bytes) {

@@ -15,7 +15,7 @@ use crate::client::{Client, post, post_files};
 
 /// Strokes on black, as in handwriting, of the model's size: compressible like the real thing.
 pub fn write_images(model: &Path, folder: &Path, count: usize) -> anyhow::Result<()> {
-    let shape = ModelFile::open(model)?.shape();
+    let shape = ModelFile::open(model)?.spec().shape();
     fs_err::create_dir_all(folder)?;
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let (width, height) = (shape.width as u32, shape.height as u32);
@@ -32,7 +32,7 @@ pub fn write_images(model: &Path, folder: &Path, count: usize) -> anyhow::Result
             }
         }
         let path = folder.join(format!("{n:05}.png"));
-        match shape.color.channels() {
+        match shape.channels {
             1 => image.save(&path),
             _ => image::DynamicImage::ImageLuma8(image).to_rgb8().save(&path),
         }
@@ -102,7 +102,7 @@ pub fn latency(address: SocketAddr, folder: &Path, model: &Path, count: usize) -
     let runtime = Runtime::find(None)?;
     let model = ModelFile::open(model)?;
     let mut session = Session::new(&runtime, &model, &SessionOptions::default())?;
-    let mut preparer = dtkc_image::Preparer::new(model.shape(), dtkc_image::Limits::default());
+    let mut preparer = dtkc_image::Preparer::new(model.spec(), dtkc_image::Limits::default());
     let mut client = Client::new(address);
     let (mut http, mut direct) = (Vec::new(), Vec::new());
     for n in 0..count + 20 {

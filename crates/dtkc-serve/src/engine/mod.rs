@@ -1,22 +1,22 @@
 //! The queue and the workers of one model.
 
-mod item;
-mod job;
 mod queue;
+mod request;
+mod upload;
 mod worker;
 
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dtkc_image::{Limits, Preparer};
-use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
+use dtkc_image::Limits;
+use dtkc_infer::{ModelFile, Runtime, SessionOptions, Worker};
 
-pub use item::{ImageProblem, Item, Source};
-pub use job::{Done, Job, Outcome, Row, Ticket};
 pub use queue::{Queue, QueueLimits, Refused};
+pub use request::{Answered, Outcome, Request, Row, Ticket};
+pub use upload::{Content, Upload};
 
-use self::worker::Worker;
+use self::worker::QueueWorker;
 use crate::intake::Held;
 use crate::metrics::ModelMetrics;
 
@@ -42,7 +42,7 @@ pub struct Engine {
 #[derive(Debug)]
 pub struct Order {
     /// The images, at least one.
-    pub items: Vec<Item>,
+    pub uploads: Vec<Upload>,
     /// True where the answer needs the embeddings.
     pub want_embedding: bool,
     /// The memory the images hold.
@@ -98,10 +98,10 @@ impl Engine {
     pub fn submit(&self, order: Order) -> Result<Ticket, (Refused, Order)> {
         let time_left = order.deadline.saturating_duration_since(Instant::now());
         let deadline = order.deadline;
-        let (job, answer) = Job::new(order.items, order.want_embedding, order.held);
-        match self.queue.push(&job, time_left) {
-            Ok(()) => Ok(Ticket::new(self.queue.clone(), job, answer, deadline)),
-            Err(refused) => Err((refused, reopen(job, deadline))),
+        let (request, answer) = Request::new(order.uploads, order.want_embedding, order.held);
+        match self.queue.push(&request, time_left) {
+            Ok(()) => Ok(Ticket::new(self.queue.clone(), request, answer, deadline)),
+            Err(refused) => Err((refused, reopen(request, deadline))),
         }
     }
 
@@ -139,10 +139,10 @@ impl Drop for Engine {
     }
 }
 
-/// Takes a job apart again. The queue refused it, so nobody else holds it.
-fn reopen(job: Arc<Job>, deadline: Instant) -> Order {
-    let (items, want_embedding, held) = Arc::into_inner(job).map(Job::into_parts).unwrap_or_default();
-    Order { items, want_embedding, held, deadline }
+/// Takes a request apart again. The queue refused it, so nobody else holds it.
+fn reopen(request: Arc<Request>, deadline: Instant) -> Order {
+    let (uploads, want_embedding, held) = Arc::into_inner(request).map(Request::into_parts).unwrap_or_default();
+    Order { uploads, want_embedding, held, deadline }
 }
 
 struct StartWorker {
@@ -154,12 +154,13 @@ struct StartWorker {
 }
 
 impl StartWorker {
-    fn worker(self) -> Result<Worker, String> {
-        let session = Session::new(&self.runtime, &self.model, &self.options.session).map_err(|e| e.to_string())?;
-        let preparer = Preparer::new(self.model.shape(), self.options.images);
-        let mut worker = Worker::new(self.queue, self.metrics, session, preparer);
-        worker.warm_up(1)?;
-        worker.warm_up(self.options.queue.max_batch)?;
+    fn worker(self) -> Result<QueueWorker, String> {
+        let worker = Worker::new(&self.runtime, &self.model, &self.options.session, self.options.images);
+        let worker = worker.map_err(|error| error.to_string())?;
+        let mut worker = QueueWorker::new(self.model.name(), self.queue, self.metrics, worker);
+        let image_bytes = self.model.spec().bytes();
+        worker.warm_up(1, image_bytes)?;
+        worker.warm_up(self.options.queue.max_batch, image_bytes)?;
         Ok(worker)
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::job::Job;
+use super::request::Request;
 
 /// A batch ends early once its files add up to this much, so that a few large photographs do not make the
 /// small images of other requests wait for their decoding.
@@ -32,19 +32,19 @@ pub struct QueueLimits {
     pub workers: usize,
 }
 
-/// Images of one job that a worker has taken.
+/// Images of one request that a worker has taken.
 #[derive(Debug)]
 pub struct Slice {
-    /// The job.
-    pub job: Arc<Job>,
+    /// The request.
+    pub request: Arc<Request>,
     /// Which of its images.
     pub images: Range<usize>,
 }
 
-/// Why the queue did not accept a job.
+/// Why the queue did not accept a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It is full, or so long that the job could not be done in time.
+    /// It is full, or so long that the request could not be done in time.
     Full {
         /// Images waiting.
         queued: usize,
@@ -66,7 +66,7 @@ pub struct Queue {
 
 #[derive(Debug)]
 struct State {
-    jobs: VecDeque<Waiting>,
+    requests: VecDeque<Waiting>,
     images: usize,
     idle: usize,
     closed: bool,
@@ -76,37 +76,37 @@ struct State {
 
 #[derive(Debug)]
 struct Waiting {
-    job: Arc<Job>,
+    request: Arc<Request>,
     next: usize,
 }
 
 impl Waiting {
     fn left(&self) -> usize {
-        self.job.items.len() - self.next
+        self.request.uploads.len() - self.next
     }
 }
 
 impl Queue {
     /// An empty queue.
     pub fn new(limits: QueueLimits) -> Self {
-        let state = State { jobs: VecDeque::new(), images: 0, idle: 0, closed: false, seconds_per_image: 0.0 };
+        let state = State { requests: VecDeque::new(), images: 0, idle: 0, closed: false, seconds_per_image: 0.0 };
         Self { limits, state: Mutex::new(state), arrived: Condvar::new() }
     }
 
-    /// Accepts a job whole, or refuses it. `time_left` is how long its client still waits.
-    pub fn push(&self, job: &Arc<Job>, time_left: Duration) -> Result<(), Refused> {
+    /// Accepts a request whole, or refuses it. `time_left` is how long its client still waits.
+    pub fn push(&self, request: &Arc<Request>, time_left: Duration) -> Result<(), Refused> {
         let mut state = self.lock();
         if state.closed {
             return Err(Refused::Closed);
         }
-        let images = job.items.len();
+        let images = request.uploads.len();
         let wait = self.estimate(&state, state.images + images);
         if state.images + images > self.limits.capacity || (state.images > 0 && wait > time_left) {
             let wait = self.estimate(&state, state.images);
             return Err(Refused::Full { queued: state.images, wait });
         }
         state.images += images;
-        state.jobs.push_back(Waiting { job: job.clone(), next: 0 });
+        state.requests.push_back(Waiting { request: request.clone(), next: 0 });
         drop(state);
         self.arrived.notify_one();
         Ok(())
@@ -151,11 +151,11 @@ impl Queue {
         Some(batch)
     }
 
-    /// Takes what is left of a job out of the queue: its client has gone.
-    pub fn forget(&self, job: &Arc<Job>) {
+    /// Takes what is left of a request out of the queue: its client has gone.
+    pub fn forget(&self, request: &Arc<Request>) {
         let mut state = self.lock();
-        if let Some(position) = state.jobs.iter().position(|w| Arc::ptr_eq(&w.job, job)) {
-            let left = state.jobs.remove(position).map_or(0, |w| w.left());
+        if let Some(position) = state.requests.iter().position(|w| Arc::ptr_eq(&w.request, request)) {
+            let left = state.requests.remove(position).map_or(0, |w| w.left());
             state.images -= left;
         }
     }
@@ -204,16 +204,16 @@ impl State {
         let mut batch = Vec::new();
         let (mut count, mut weight) = (0, 0);
         while count < most && weight < BATCH_BYTES {
-            let Some(mut waiting) = self.jobs.pop_front() else { break };
+            let Some(mut waiting) = self.requests.pop_front() else { break };
             let first = waiting.next;
             while waiting.left() > 0 && count < most && weight < BATCH_BYTES {
-                weight += waiting.job.items[waiting.next].weight();
+                weight += waiting.request.uploads[waiting.next].weight();
                 waiting.next += 1;
                 count += 1;
             }
-            batch.push(Slice { job: waiting.job.clone(), images: first..waiting.next });
+            batch.push(Slice { request: waiting.request.clone(), images: first..waiting.next });
             if waiting.left() > 0 {
-                self.jobs.push_back(waiting);
+                self.requests.push_back(waiting);
             }
         }
         self.images -= count;
@@ -225,7 +225,7 @@ impl State {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::engine::item::{Item, Source};
+    use crate::engine::upload::{Content, Upload};
     use crate::intake::Held;
     use proptest::prelude::*;
 
@@ -235,9 +235,9 @@ mod tests {
         Queue::new(QueueLimits { capacity, max_batch, max_wait: Duration::ZERO, workers: 1 })
     }
 
-    fn job_of(images: usize, bytes: usize) -> Arc<Job> {
-        let item = |i: usize| Item { name: i.to_string(), source: Source::Encoded(vec![0; bytes].into()) };
-        Job::new((0..images).map(item).collect(), false, Held::default()).0
+    fn request_of(images: usize, bytes: usize) -> Arc<Request> {
+        let upload = |i: usize| Upload { name: i.to_string(), content: Content::Encoded(vec![0; bytes].into()) };
+        Request::new((0..images).map(upload).collect(), false, Held::default()).0
     }
 
     fn sizes(batch: &[Slice]) -> Vec<usize> {
@@ -248,7 +248,7 @@ mod tests {
     fn a_batch_collects_from_several_requests() {
         let queue = queue(100, 32);
         for images in [3, 1, 5] {
-            queue.push(&job_of(images, 1), LONG).unwrap();
+            queue.push(&request_of(images, 1), LONG).unwrap();
         }
         assert_eq!(sizes(&queue.take().unwrap()), [3, 1, 5]);
         assert_eq!(queue.len(), 0);
@@ -257,12 +257,12 @@ mod tests {
     #[test]
     fn a_large_request_lets_a_small_one_in_after_each_batch() {
         let queue = queue(100, 8);
-        let (large, small) = (job_of(20, 1), job_of(1, 1));
+        let (large, small) = (request_of(20, 1), request_of(1, 1));
         queue.push(&large, LONG).unwrap();
         queue.push(&small, LONG).unwrap();
         assert_eq!(sizes(&queue.take().unwrap()), [8]);
         let second = queue.take().unwrap();
-        assert!(Arc::ptr_eq(&second[0].job, &small));
+        assert!(Arc::ptr_eq(&second[0].request, &small));
         assert_eq!(second[1].images, 8..15);
     }
 
@@ -270,11 +270,11 @@ mod tests {
     fn a_full_queue_refuses_and_says_for_how_long() {
         let queue = queue(10, 8);
         queue.note_speed(1, Duration::from_secs(2));
-        queue.push(&job_of(8, 1), LONG).unwrap();
+        queue.push(&request_of(8, 1), LONG).unwrap();
         assert_eq!(queue.full(), None);
-        let refused = queue.push(&job_of(3, 1), LONG).unwrap_err();
+        let refused = queue.push(&request_of(3, 1), LONG).unwrap_err();
         assert_eq!(refused, Refused::Full { queued: 8, wait: Duration::from_secs(16) });
-        queue.push(&job_of(2, 1), LONG).unwrap();
+        queue.push(&request_of(2, 1), LONG).unwrap();
         assert_eq!(queue.full(), Some((10, Duration::from_secs(20))));
     }
 
@@ -282,36 +282,36 @@ mod tests {
     fn a_request_that_could_not_be_done_in_time_is_refused_at_once() {
         let queue = queue(1000, 8);
         queue.note_speed(1, Duration::from_secs(1));
-        queue.push(&job_of(30, 1), Duration::from_secs(20)).unwrap();
-        assert!(queue.push(&job_of(1, 1), Duration::from_secs(20)).is_err());
-        assert!(queue.push(&job_of(1, 1), Duration::from_secs(40)).is_ok());
+        queue.push(&request_of(30, 1), Duration::from_secs(20)).unwrap();
+        assert!(queue.push(&request_of(1, 1), Duration::from_secs(20)).is_err());
+        assert!(queue.push(&request_of(1, 1), Duration::from_secs(40)).is_ok());
     }
 
     #[test]
     fn a_client_that_has_gone_leaves_the_queue() {
         let queue = queue(100, 8);
-        let (first, second) = (job_of(20, 1), job_of(2, 1));
+        let (first, second) = (request_of(20, 1), request_of(2, 1));
         queue.push(&first, LONG).unwrap();
         queue.push(&second, LONG).unwrap();
         queue.take().unwrap();
         queue.forget(&first);
         assert_eq!(queue.len(), 2);
-        assert!(Arc::ptr_eq(&queue.take().unwrap()[0].job, &second));
+        assert!(Arc::ptr_eq(&queue.take().unwrap()[0].request, &second));
     }
 
     #[test]
     fn large_files_make_small_batches() {
         let queue = queue(100, 32);
-        queue.push(&job_of(10, 3 << 20), LONG).unwrap();
+        queue.push(&request_of(10, 3 << 20), LONG).unwrap();
         assert_eq!(sizes(&queue.take().unwrap()), [2]);
     }
 
     #[test]
     fn a_closed_queue_is_emptied_first() {
         let queue = queue(100, 4);
-        queue.push(&job_of(6, 1), LONG).unwrap();
+        queue.push(&request_of(6, 1), LONG).unwrap();
         queue.close();
-        assert_eq!(queue.push(&job_of(1, 1), LONG), Err(Refused::Closed));
+        assert_eq!(queue.push(&request_of(1, 1), LONG), Err(Refused::Closed));
         assert_eq!(sizes(&queue.take().unwrap()), [4]);
         assert_eq!(sizes(&queue.take().unwrap()), [2]);
         assert!(queue.take().is_none());
@@ -329,7 +329,7 @@ mod tests {
         while queue.lock().idle < 2 {
             std::thread::yield_now();
         }
-        queue.push(&job_of(32, 1), LONG).unwrap();
+        queue.push(&request_of(32, 1), LONG).unwrap();
         let taken = workers.map(|w| w.join().unwrap());
         assert_eq!(taken, [[16], [16]]);
     }
@@ -338,13 +338,13 @@ mod tests {
     fn a_waiting_time_fills_the_batch() {
         let limits = QueueLimits { capacity: 100, max_batch: 2, max_wait: LONG, workers: 1 };
         let queue = Arc::new(Queue::new(limits));
-        queue.push(&job_of(1, 1), LONG).unwrap();
+        queue.push(&request_of(1, 1), LONG).unwrap();
         let worker = std::thread::spawn({
             let queue = queue.clone();
             move || sizes(&queue.take().unwrap())
         });
         std::thread::sleep(Duration::from_millis(20));
-        queue.push(&job_of(1, 1), LONG).unwrap();
+        queue.push(&request_of(1, 1), LONG).unwrap();
         assert_eq!(worker.join().unwrap(), [1, 1]);
     }
 
@@ -353,16 +353,16 @@ mod tests {
         #[test]
         fn every_image_is_taken_once(requests in prop::collection::vec(1usize..40, 1..20), max_batch in 1usize..33) {
             let queue = queue(10_000, max_batch);
-            let jobs: Vec<_> = requests.iter().map(|&n| job_of(n, 1)).collect();
-            for job in &jobs {
-                queue.push(job, LONG).unwrap();
+            let made: Vec<_> = requests.iter().map(|&n| request_of(n, 1)).collect();
+            for request in &made {
+                queue.push(request, LONG).unwrap();
             }
             queue.close();
             let mut seen: Vec<Vec<bool>> = requests.iter().map(|&n| vec![false; n]).collect();
             while let Some(batch) = queue.take() {
                 prop_assert!(sizes(&batch).iter().sum::<usize>() <= max_batch);
                 for slice in batch {
-                    let at = jobs.iter().position(|j| Arc::ptr_eq(j, &slice.job)).unwrap();
+                    let at = made.iter().position(|r| Arc::ptr_eq(r, &slice.request)).unwrap();
                     for image in slice.images {
                         prop_assert!(!std::mem::replace(&mut seen[at][image], true));
                     }

@@ -1,47 +1,38 @@
-//! A worker: takes a batch, decodes it, runs its session, hands the rows out.
+//! A worker of the queue: takes a batch, has it made ready and run, hands the rows out.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dtkc_image::Preparer;
-use dtkc_infer::{Assignments, Session};
+use dtkc_infer::{Assignments, Prepared, Worker};
+use dtkc_item::ItemError;
 
-use super::item::ImageProblem;
-use super::job::{Outcome, Row};
 use super::queue::{Queue, Slice};
+use super::request::{Outcome, Row};
 use crate::metrics::ModelMetrics;
 
-/// What one worker thread owns.
-pub struct Worker {
+/// What one thread of the queue owns.
+pub struct QueueWorker {
+    model: String,
     queue: Arc<Queue>,
     metrics: Arc<ModelMetrics>,
-    session: Session,
-    preparer: Preparer,
-    /// Pixels of one batch, reused.
-    pixels: Vec<u8>,
-    image_bytes: usize,
+    worker: Worker,
+    /// The batch under way; its memory is used again.
+    batch: Prepared,
 }
 
-/// A batch after decoding: which image each row belongs to, and which images failed.
-struct Decoded {
-    rows: Vec<(usize, usize)>,
-    failed: Vec<(usize, usize, ImageProblem)>,
-}
-
-impl Worker {
-    /// A worker for one queue.
-    pub fn new(queue: Arc<Queue>, metrics: Arc<ModelMetrics>, session: Session, preparer: Preparer) -> Self {
-        let image_bytes = preparer.shape().bytes();
-        Self { queue, metrics, session, preparer, pixels: Vec::new(), image_bytes }
+impl QueueWorker {
+    /// A worker for the queue of the model of that name.
+    pub fn new(model: &str, queue: Arc<Queue>, metrics: Arc<ModelMetrics>, worker: Worker) -> Self {
+        Self { model: model.to_owned(), queue, metrics, worker, batch: Prepared::default() }
     }
 
     /// Runs one inference on black images, so that the first request does not pay for what the runtime does
     /// only once.
-    pub fn warm_up(&mut self, images: usize) -> Result<(), String> {
-        let pixels = vec![0; images * self.image_bytes];
+    pub fn warm_up(&mut self, images: usize, image_bytes: usize) -> Result<(), String> {
+        let black = Prepared { pixels: vec![0; images * image_bytes], rows: (0..images).map(Ok).collect() };
         let started = Instant::now();
-        self.session.run(&pixels, images).map_err(|error| error.to_string())?;
+        self.worker.run(&black).map_err(|error| error.to_string())?;
         self.queue.note_speed(images, started.elapsed());
         Ok(())
     }
@@ -49,73 +40,50 @@ impl Worker {
     /// Works until the queue is closed and empty.
     pub fn run(mut self) {
         while let Some(batch) = self.queue.take() {
-            let batch: Vec<Slice> = batch.into_iter().filter(|slice| !slice.job.is_gone()).collect();
+            let batch: Vec<Slice> = batch.into_iter().filter(|slice| !slice.request.is_gone()).collect();
             for slice in &batch {
-                slice.job.mark_started();
+                slice.request.mark_started();
             }
-            // Decoders and the runtime contain their own panics; one that escapes must not cost a worker.
+            // Items and the runtime have their panics contained; one that escapes must not cost a worker.
             let result = catch_unwind(AssertUnwindSafe(|| self.process(&batch)));
             let reason = match result {
                 Ok(Ok(())) => continue,
                 Ok(Err(reason)) => reason,
-                Err(_) => "the worker panicked".to_owned(),
+                Err(_) => format!("{}: the worker panicked", self.model),
             };
             tracing::error!(reason, images = count(&batch), "a batch failed");
             for slice in &batch {
-                slice.job.fail(&reason);
+                slice.request.fail(&reason);
             }
         }
     }
 
-    fn process(&mut self, batch: &[Slice]) -> Result<(), String> {
+    fn process(&mut self, slices: &[Slice]) -> Result<(), String> {
         let started = Instant::now();
-        let decoded = self.decode(batch);
+        let uploads = slices.iter().flat_map(|slice| &slice.request.uploads[slice.images.clone()]);
+        self.worker.prepare(uploads, &mut self.batch);
         let decoding = started.elapsed();
-        let images = decoded.rows.len();
-        let assigned = if images == 0 {
-            None
-        } else {
-            let pixels = &self.pixels[..images * self.image_bytes];
-            Some(self.session.run(pixels, images).map_err(|error| error.to_string())?)
-        };
+        let assigned = self.worker.run(&self.batch).map_err(|error| error.to_string())?;
         let total = started.elapsed();
-        self.queue.note_speed(count(batch), total);
-        self.metrics.batch(images, decoding, total - decoding);
-        self.deliver(batch, decoded, assigned);
+        self.queue.note_speed(count(slices), total);
+        self.metrics.batch(assigned.len(), decoding, total - decoding);
+        self.deliver(slices, &assigned);
         Ok(())
     }
 
-    fn decode(&mut self, batch: &[Slice]) -> Decoded {
-        let mut decoded = Decoded { rows: Vec::with_capacity(count(batch)), failed: Vec::new() };
-        self.pixels.resize((count(batch) * self.image_bytes).max(self.pixels.len()), 0);
-        for (part, slice) in batch.iter().enumerate() {
-            for image in slice.images.clone() {
-                let at = decoded.rows.len() * self.image_bytes;
-                let out = &mut self.pixels[at..at + self.image_bytes];
-                match slice.job.items[image].pixels_into(&mut self.preparer, out) {
-                    Ok(()) => decoded.rows.push((part, image)),
-                    Err(problem) => decoded.failed.push((part, image, problem)),
+    fn deliver(&mut self, slices: &[Slice], assigned: &Assignments) {
+        let mut rows = self.batch.rows.drain(..);
+        for slice in slices {
+            let outcome = |(image, row): (usize, Result<usize, ItemError>)| {
+                let found: Outcome = row.map(|row| row_of(assigned, row, slice.request.want_embedding));
+                match &found {
+                    Ok(row) => self.metrics.assigned(row.cluster, row.probabilities[row.cluster]),
+                    Err(error) => self.metrics.image_failed(&error.code),
                 }
-            }
-        }
-        decoded
-    }
-
-    fn deliver(&self, batch: &[Slice], decoded: Decoded, assigned: Option<Assignments>) {
-        let mut outcomes: Vec<Vec<(usize, Outcome)>> = batch.iter().map(|_| Vec::new()).collect();
-        if let Some(assigned) = assigned {
-            for (row, (part, image)) in decoded.rows.into_iter().enumerate() {
-                let found = row_of(&assigned, row, batch[part].job.want_embedding);
-                self.metrics.assigned(found.cluster, found.probabilities[found.cluster]);
-                outcomes[part].push((image, Ok(found)));
-            }
-        }
-        for (part, image, problem) in decoded.failed {
-            self.metrics.image_failed(problem.code);
-            outcomes[part].push((image, Err(problem)));
-        }
-        for (slice, outcomes) in batch.iter().zip(outcomes) {
-            slice.job.deliver(outcomes);
+                (image, found)
+            };
+            let outcomes: Vec<_> = slice.images.clone().zip(rows.by_ref()).map(outcome).collect();
+            slice.request.deliver(outcomes);
         }
     }
 }
@@ -130,4 +98,53 @@ fn row_of(assigned: &Assignments, row: usize, want_embedding: bool) -> Row {
 
 fn count(batch: &[Slice]) -> usize {
     batch.iter().map(|slice| slice.images.len()).sum()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use dtkc_image::Limits;
+    use dtkc_infer::{ModelFile, Runtime, SessionOptions};
+    use dtkc_onnx::testing::Sample;
+
+    use super::super::queue::QueueLimits;
+    use super::super::request::Request;
+    use super::super::upload::{Content, Upload};
+    use super::*;
+    use crate::intake::Held;
+    use crate::metrics::Metrics;
+
+    fn worker(queue: &Arc<Queue>, sample: &Sample) -> QueueWorker {
+        let bytes = dtkc_onnx::write(&sample.network(), &sample.metadata()).unwrap();
+        let model = ModelFile::from_bytes("sample", bytes).unwrap();
+        let metrics = Arc::new(Metrics::new().unwrap().model("sample", model.clusters()));
+        let runtime = Runtime::find(None).unwrap();
+        let worker = Worker::new(&runtime, &model, &SessionOptions::default(), Limits::default()).unwrap();
+        QueueWorker::new(model.name(), queue.clone(), metrics, worker)
+    }
+
+    #[test]
+    fn a_panic_costs_one_image_and_neither_its_neighbours_nor_other_clients() {
+        let sample = Sample::small();
+        let pixels = sample.images(1);
+        let good = || Content::Pixels(pixels.clone().into());
+        let limits = QueueLimits { capacity: 100, max_batch: 32, max_wait: Duration::ZERO, workers: 1 };
+        let queue = Arc::new(Queue::new(limits));
+        let requests = [vec![good(), Content::Fatal, good()], vec![good()], vec![Content::Fatal], vec![good(), good()]];
+        // All of them wait before the worker comes, so that they share one batch.
+        let answers = requests.map(|contents| {
+            let uploads = contents.into_iter().map(|content| Upload { name: String::new(), content }).collect();
+            let (request, answer) = Request::new(uploads, false, Held::default());
+            queue.push(&request, Duration::from_secs(600)).unwrap();
+            answer
+        });
+        queue.close();
+        worker(&queue, &sample).run();
+        let code = |outcome: &Outcome| outcome.as_ref().map_or_else(|e| e.code.to_string(), |_| "good".to_owned());
+        let codes = answers
+            .map(|mut answer| answer.try_recv().unwrap().unwrap().outcomes.iter().map(code).collect::<Vec<String>>());
+        assert_eq!(codes, [vec!["good", "panicked", "good"], vec!["good"], vec!["panicked"], vec!["good"; 2]]);
+    }
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_web::web::Bytes;
-use dtkc_cli::human;
+use dtkc_item::ItemError;
 use zip::read::{Config, ZipFileEntry, ZipReadOptions};
 // The reader that walks the directory instead of loading it: a zip of a million empty files costs no memory.
 use zip::unstable::read::ZipIterable;
 
-use crate::engine::{ImageProblem, Item, Source};
+use crate::engine::{Content, Upload};
 use crate::error::ApiError;
 
 /// A zip may unpack to this many times the largest request body, all images together.
@@ -47,8 +47,8 @@ pub fn looks_like_zip(bytes: &[u8]) -> bool {
     bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"PK\x05\x06")
 }
 
-/// Reads the directory of a zip and gives one item per image in it, in order. Reads, but does not unpack.
-pub fn open(bytes: Bytes, limits: ArchiveLimits) -> Result<Vec<Item>, ApiError> {
+/// Reads the directory of a zip and gives one upload per image in it, in order. Reads, but does not unpack.
+pub fn open(bytes: Bytes, limits: ArchiveLimits) -> Result<Vec<Upload>, ApiError> {
     let bad = |error: zip::result::ZipError| ApiError::BadZip(error.to_string());
     let mut zip = ZipIterable::try_new(Cursor::new(bytes.clone()), Config::default()).map_err(bad)?;
     if zip.len() > limits.max_images.saturating_mul(OTHERS_PER_IMAGE).saturating_add(1000) {
@@ -71,8 +71,8 @@ pub fn open(bytes: Bytes, limits: ArchiveLimits) -> Result<Vec<Item>, ApiError> 
         entries.push(Entry { packed: packed.min(bytes.len()), entry: Mutex::new(Some(entry)) });
     }
     let archive = Arc::new(Archive { bytes, entries, max_bytes: limits.max_bytes });
-    let item = |(index, name)| Item { name, source: Source::Zipped(archive.clone(), index) };
-    Ok(names.into_iter().enumerate().map(item).collect())
+    let upload = |(index, name)| Upload { name, content: Content::Zipped(archive.clone(), index) };
+    Ok(names.into_iter().enumerate().map(upload).collect())
 }
 
 /// The name that the answer repeats, made relative; `None` for what is no image: folders, hidden files, the
@@ -100,7 +100,7 @@ impl Archive {
     }
 
     /// The bytes of one image file. Works once per image.
-    pub fn unpack(&self, index: usize) -> Result<Vec<u8>, ImageProblem> {
+    pub fn unpack(&self, index: usize) -> Result<Vec<u8>, ItemError> {
         let slot = self.entries.get(index).map(|e| &e.entry);
         let taken = slot.and_then(|s| s.lock().unwrap_or_else(PoisonError::into_inner).take());
         let entry = taken.ok_or_else(|| damaged("it is not there"))?;
@@ -119,18 +119,15 @@ impl Archive {
         if bytes.len() as u64 > declared { Err(damaged("it is larger than it says")) } else { Ok(bytes) }
     }
 
-    fn too_large(&self, bytes: u64) -> ImageProblem {
-        let limit = human::bytes(self.max_bytes);
-        let message = format!("the file unpacks to {}, more than the limit of {limit}", human::bytes(bytes));
-        ImageProblem { code: "too_large", message }
+    fn too_large(&self, bytes: u64) -> ItemError {
+        let (bytes, limit) = (dtkc_human::bytes(bytes), dtkc_human::bytes(self.max_bytes));
+        ItemError::new("too_large", format_args!("the file unpacks to {bytes}, more than the limit of {limit}"))
     }
 }
 
-fn damaged(reason: &str) -> ImageProblem {
-    ImageProblem {
-        code: "bad_zip_entry",
-        message: format!("the file in the zip cannot be unpacked ({reason}); pack it again"),
-    }
+fn damaged(reason: &str) -> ItemError {
+    let message = format_args!("the file in the zip cannot be unpacked ({reason}); pack it again");
+    ItemError::new("bad_zip_entry", message)
 }
 
 #[cfg(test)]
@@ -151,9 +148,9 @@ mod tests {
         writer.finish().unwrap().into_inner().into()
     }
 
-    fn unpack(item: &Item) -> Result<Vec<u8>, ImageProblem> {
-        match &item.source {
-            Source::Zipped(archive, index) => archive.unpack(*index),
+    fn unpack(upload: &Upload) -> Result<Vec<u8>, ItemError> {
+        match &upload.content {
+            Content::Zipped(archive, index) => archive.unpack(*index),
             other => panic!("{other:?}"),
         }
     }

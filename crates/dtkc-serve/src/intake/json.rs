@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::engine::{Item, Source};
+use crate::engine::{Content, Upload};
 use crate::error::ApiError;
 
 /// Images in base64, with the same options as the query.
@@ -48,16 +48,16 @@ pub fn parse(body: &[u8]) -> Result<AssignBody, ApiError> {
     serde_json::from_slice(body).map_err(|error| ApiError::BadJson(error.to_string()))
 }
 
-/// The images of a body as items for the queue.
-pub fn items(images: Vec<ImageInput>) -> Vec<Item> {
-    let item = |(index, image): (usize, ImageInput)| {
+/// The images of a body as uploads for the queue.
+pub fn uploads(images: Vec<ImageInput>) -> Vec<Upload> {
+    let upload = |(index, image): (usize, ImageInput)| {
         let (name, data) = match image {
             ImageInput::Data(data) => (None, data),
             ImageInput::Named(named) => (named.name, named.data),
         };
-        Item { name: name.unwrap_or_else(|| index.to_string()), source: Source::Base64(data) }
+        Upload { name: name.unwrap_or_else(|| index.to_string()), content: Content::Base64(data) }
     };
-    images.into_iter().enumerate().map(item).collect()
+    images.into_iter().enumerate().map(upload).collect()
 }
 
 #[cfg(test)]
@@ -70,7 +70,7 @@ mod tests {
         let body =
             parse(br#"{"images": ["AAAA", {"name": "b", "data": "BBBB"}, {"data": "CCCC"}], "top_k": 2}"#).unwrap();
         assert_eq!(body.top_k, Some(2));
-        let names: Vec<String> = items(body.images).into_iter().map(|i| i.name).collect();
+        let names: Vec<String> = uploads(body.images).into_iter().map(|upload| upload.name).collect();
         assert_eq!(names, ["0", "b", "2"]);
     }
 

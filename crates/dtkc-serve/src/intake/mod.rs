@@ -19,7 +19,7 @@ pub use json::AssignBody;
 
 use self::archive::ArchiveLimits;
 use crate::config::ServeConfig;
-use crate::engine::{Item, Source};
+use crate::engine::{Content, Upload};
 use crate::error::ApiError;
 
 /// Bodies up to this size are parsed where they arrive; larger ones on a thread that may block.
@@ -29,7 +29,7 @@ const SMALL_BODY: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Intake {
     /// The images, at least one.
-    pub items: Vec<Item>,
+    pub uploads: Vec<Upload>,
     /// The memory they hold.
     pub held: Held,
     /// True where the body was one image and nothing around it: its problem is the request's problem.
@@ -53,32 +53,32 @@ pub async fn read(
     let body = Body::open(headers, payload, config.max_body, held)?;
     let intake = match kind {
         Kind::Multipart => {
-            let (items, held) = multipart::read(headers, body, limits).await?;
-            Intake { items, held, raw: false, top_k: None, embedding: None }
+            let (uploads, held) = multipart::read(headers, body, limits).await?;
+            Intake { uploads, held, raw: false, top_k: None, embedding: None }
         }
         Kind::Json => {
             let (bytes, held) = body.collect(headers).await?;
             let parsed = parse_maybe_blocking(bytes, |bytes| json::parse(bytes)).await?;
             let (top_k, embedding) = (parsed.top_k, parsed.embedding);
-            Intake { items: json::items(parsed.images), held, raw: false, top_k, embedding }
+            Intake { uploads: json::uploads(parsed.images), held, raw: false, top_k, embedding }
         }
         Kind::Binary => {
             let (bytes, held) = body.collect(headers).await?;
             let raw = !archive::looks_like_zip(&bytes);
-            let items = if raw {
-                vec![Item { name: "0".into(), source: Source::Encoded(bytes) }]
+            let uploads = if raw {
+                vec![Upload { name: "0".into(), content: Content::Encoded(bytes) }]
             } else {
                 blocking(move || archive::open(bytes, limits)).await??
             };
-            Intake { items, held, raw, top_k: None, embedding: None }
+            Intake { uploads, held, raw, top_k: None, embedding: None }
         }
     };
-    check_count(&intake.items, limits.max_images)?;
+    check_count(&intake.uploads, limits.max_images)?;
     Ok(intake)
 }
 
-fn check_count(items: &[Item], most: usize) -> Result<(), ApiError> {
-    match items.len() {
+fn check_count(uploads: &[Upload], most: usize) -> Result<(), ApiError> {
+    match uploads.len() {
         0 => Err(ApiError::NoImages),
         n if n > most => Err(ApiError::TooManyImages { limit: most }),
         _ => Ok(()),

@@ -8,33 +8,33 @@ use futures_util::TryStreamExt;
 use super::archive::{self, ArchiveLimits};
 use super::body::Body;
 use super::budget::Held;
-use crate::engine::{Item, Source};
+use crate::engine::{Content, Upload};
 use crate::error::ApiError;
 
 /// Reads every file of the form, zips included, in the order in which they come.
-pub async fn read(headers: &HeaderMap, body: Body, limits: ArchiveLimits) -> Result<(Vec<Item>, Held), ApiError> {
+pub async fn read(headers: &HeaderMap, body: Body, limits: ArchiveLimits) -> Result<(Vec<Upload>, Held), ApiError> {
     let meter = body.meter();
     let explain = |error: MultipartError| {
         let problem = meter.borrow_mut().take_problem();
         problem.unwrap_or_else(|| ApiError::BadMultipart(error.to_string().to_lowercase()))
     };
     let mut form = Multipart::new(headers, body);
-    let mut items: Vec<Item> = Vec::new();
+    let mut uploads: Vec<Upload> = Vec::new();
     while let Some(mut field) = form.try_next().await.map_err(explain)? {
-        let name = file_name(&field, items.len());
+        let name = file_name(&field, uploads.len());
         let bytes = content(&mut field).await.map_err(explain)?;
         if archive::looks_like_zip(&bytes) {
-            let left = ArchiveLimits { max_images: limits.max_images - items.len(), ..limits };
+            let left = ArchiveLimits { max_images: limits.max_images - uploads.len(), ..limits };
             let opened = super::blocking(move || archive::open(bytes, left)).await?;
-            items.extend(opened.map_err(|error| whole_limit(error, limits))?);
-        } else if items.len() == limits.max_images {
+            uploads.extend(opened.map_err(|error| whole_limit(error, limits))?);
+        } else if uploads.len() == limits.max_images {
             return Err(ApiError::TooManyImages { limit: limits.max_images });
         } else {
-            items.push(Item { name, source: Source::Encoded(bytes) });
+            uploads.push(Upload { name, content: Content::Encoded(bytes) });
         }
     }
     let held = meter.borrow_mut().take_held();
-    Ok((items, held))
+    Ok((uploads, held))
 }
 
 /// The client should read the limit of the request, not what was left of it for one archive.

@@ -31,12 +31,12 @@ pub async fn observe(
     let method = response.request().method().clone();
     let pattern = response.request().match_pattern();
     let endpoint = pattern.as_deref().unwrap_or("other");
-    let code = response.response().error().and_then(|e| e.as_error::<ApiError>()).map(ApiError::code);
+    let code = response.response().error().and_then(|e| e.as_error::<ApiError>()).map(|e| e.code().to_owned());
     state.metrics.request(endpoint, known_method(method.as_str()), status, elapsed);
-    if let Some(code) = code {
+    if let Some(code) = &code {
         state.metrics.error(code);
     }
-    log(&response, &id, status, elapsed.as_secs_f64() * 1e3, code);
+    log(&response, &id, status, elapsed.as_secs_f64() * 1e3, code.as_deref());
     finish_headers(response.headers_mut(), &id);
     Ok(response)
 }

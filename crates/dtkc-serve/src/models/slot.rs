@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use dtkc_infer::{InferError, ModelFile, Runtime};
 
 use super::names::SideFile;
-use crate::engine::{Done, Engine, EngineOptions, Order, Refused};
+use crate::engine::{Answered, Engine, EngineOptions, Order, Refused};
 use crate::error::ApiError;
 use crate::metrics::{Metrics, ModelMetrics};
 
@@ -83,23 +83,23 @@ impl Slot {
     }
 
     /// Queues an order and waits for its end. A file swapped in between means asking the new one.
-    pub async fn run(&self, mut order: Order, timeout: Duration) -> Result<(Arc<Served>, Done), ApiError> {
+    pub async fn run(&self, mut order: Order, timeout: Duration) -> Result<(Arc<Served>, Answered), ApiError> {
         let (served, mut ticket) = loop {
             let served = self.served();
             match served.engine()?.submit(order) {
                 Ok(ticket) => break (served, ticket),
                 Err((Refused::Full { queued, wait }, refused)) => {
-                    return Err(queue_full(queued, refused.items.len(), wait));
+                    return Err(queue_full(queued, refused.uploads.len(), wait));
                 }
                 Err((Refused::Closed, _)) if Arc::ptr_eq(&served, &self.served()) => return Err(ApiError::Stopping),
                 Err((Refused::Closed, refused)) => order = refused,
             }
         };
         let deadline = ticket.deadline().into();
-        let done = tokio::time::timeout_at(deadline, ticket.wait()).await.map_err(|_| ApiError::Deadline(timeout))?;
-        let done = done.map_err(ApiError::Inference)?;
-        served.metrics.queued(done.queued);
-        Ok((served, done))
+        let waited = tokio::time::timeout_at(deadline, ticket.wait()).await;
+        let answered = waited.map_err(|_| ApiError::Deadline(timeout))?.map_err(ApiError::Inference)?;
+        served.metrics.queued(answered.queued);
+        Ok((served, answered))
     }
 
     /// Loads the file again and swaps it in once it has run a warm-up. Requests already queued are answered by the
@@ -166,9 +166,11 @@ impl Slot {
 }
 
 impl Served {
-    fn new(name: &str, model: ModelFile, state_dir: Option<&Path>, metrics: &Metrics) -> Result<Self, String> {
+    fn new(name: &str, mut model: ModelFile, state_dir: Option<&Path>, metrics: &Metrics) -> Result<Self, String> {
         let side_file = SideFile::of(name, &model, state_dir);
         let names = side_file.read().map_err(|error| error.to_string())?;
+        // Clients and the log know it by the name that it is served under.
+        model.set_name(name);
         let served = Self {
             fingerprint: model.fingerprint(),
             metrics: Arc::new(metrics.model(name, model.clusters())),

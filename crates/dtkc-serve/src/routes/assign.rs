@@ -8,8 +8,8 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use crate::answer::{AssignAnswer, Format, Parts};
-use crate::engine::{Done, Order};
+use crate::answer::{AssignAnswer, Assigned, Format};
+use crate::engine::{Answered, Order};
 use crate::error::{ApiError, ErrorBody};
 use crate::intake::{self, AssignBody, Held, Intake};
 use crate::models::{Slot, queue_full};
@@ -104,44 +104,43 @@ async fn handle(
     }
     let reading = intake::read(request, payload, &state.config, state.budget.open());
     let intake = tokio::time::timeout_at(deadline.into(), reading).await.map_err(|_| ApiError::SlowBody(timeout))??;
-    let Intake { mut items, held, raw, top_k, embedding } = intake;
-    let names: Vec<String> = items.iter_mut().map(|item| std::mem::take(&mut item.name)).collect();
+    let Intake { mut uploads, held, raw, top_k, embedding } = intake;
+    let names: Vec<String> = uploads.iter_mut().map(|upload| std::mem::take(&mut upload.name)).collect();
     let want_embedding = embedding.or(query.embedding).unwrap_or(false);
     if top_k.max(query.top_k).is_some_and(|k| k > MOST_CLUSTERS) {
         return Err(ApiError::BadQuery(format!("top_k is more than {MOST_CLUSTERS}")));
     }
-    let (served, mut done) = slot.run(Order { items, want_embedding, held, deadline }, timeout).await?;
+    let (served, mut answered) = slot.run(Order { uploads, want_embedding, held, deadline }, timeout).await?;
 
     // A body that is one image and nothing else has nowhere to put an error of its own.
-    if raw && done.outcomes.first().is_some_and(Result::is_err) {
-        let problem = done.outcomes.swap_remove(0).err().ok_or(ApiError::Internal)?;
-        return Err(ApiError::BadImage { code: problem.code, message: problem.message });
+    if raw && answered.outcomes.first().is_some_and(Result::is_err) {
+        return Err(answered.outcomes.swap_remove(0).map_or_else(ApiError::BadImage, |_| ApiError::Internal));
     }
-    let parts = Parts {
+    let assigned = Assigned {
         model: slot.name().to_owned(),
         names,
-        outcomes: std::mem::take(&mut done.outcomes),
+        outcomes: std::mem::take(&mut answered.outcomes),
         cluster_names: served.cluster_names(),
         top_k: top_k.or(query.top_k).unwrap_or(0) as usize,
     };
-    write(parts, Format::wanted(request), &done, state.budget.open()).await
+    write(assigned, Format::wanted(request), &answered, state.budget.open()).await
 }
 
-async fn write(parts: Parts, format: Format, done: &Done, held: Held) -> Result<HttpResponse, ApiError> {
-    let body = if parts.is_large() {
-        intake::blocking(move || format.write(&parts.into_answer())).await??
+async fn write(assigned: Assigned, format: Format, answered: &Answered, held: Held) -> Result<HttpResponse, ApiError> {
+    let body = if assigned.is_large() {
+        intake::blocking(move || format.write(&assigned.into_answer())).await??
     } else {
-        format.write(&parts.into_answer())?
+        format.write(&assigned.into_answer())?
     };
     let mut response = HttpResponse::Ok();
-    times(&mut response, done).insert_header((CONTENT_TYPE, format.content_type()));
+    times(&mut response, answered).insert_header((CONTENT_TYPE, format.content_type()));
     Ok(response.body(Pieces::new(body, held)?))
 }
 
 /// Says where the time went, in headers for programs and in the one that browsers show.
-pub(crate) fn times<'a>(response: &'a mut HttpResponseBuilder, done: &Done) -> &'a mut HttpResponseBuilder {
+pub(crate) fn times<'a>(response: &'a mut HttpResponseBuilder, answered: &Answered) -> &'a mut HttpResponseBuilder {
     let ms = |time: std::time::Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
-    let (queue, inference) = (ms(done.queued), ms(done.worked));
+    let (queue, inference) = (ms(answered.queued), ms(answered.worked));
     response
         .insert_header(("server-timing", format!("queue;dur={queue}, inference;dur={inference}")))
         .insert_header(("x-queue-ms", queue))

@@ -197,7 +197,7 @@ pub(crate) fn reload_model(state: &State, name: &str) -> Result<Reloaded, ApiErr
 
 fn describe(slot: &Slot) -> Model {
     let served = slot.served();
-    let (metadata, shape, names) = (served.model.metadata(), served.model.shape(), served.cluster_names());
+    let (metadata, spec, names) = (served.model.metadata(), served.model.spec(), served.cluster_names());
     let cluster = |(id, cluster): (usize, &dtkc_onnx::Cluster)| Cluster {
         id,
         name: names.get(id).cloned().unwrap_or_default(),
@@ -208,11 +208,11 @@ fn describe(slot: &Slot) -> Model {
     Model {
         name: slot.name().to_owned(),
         input: Input {
-            height: shape.height,
-            width: shape.width,
-            channels: shape.color.channels(),
-            color: shape.color.to_string(),
-            resize: shape.resize.to_string(),
+            height: spec.height,
+            width: spec.width,
+            channels: spec.color.channels(),
+            color: spec.color.to_string(),
+            resize: spec.resize.to_string(),
             filter: metadata.input.filter.clone(),
         },
         k: metadata.k(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use dtkc_item::{Color, ImageSpec, ItemShape, Resize};
 use dtkc_onnx::{Cluster, InputSpec, Layer, Metadata, Network, Provenance, Weights};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -44,21 +45,21 @@ pub fn model_of(seed: u64, side: usize, k: usize) -> Vec<u8> {
         Layer::Dense { weight: Weights::new([EMBEDDING, k], values(EMBEDDING * k, 1.0)), bias: values(k, 0.1) },
         Layer::Softmax,
     ];
-    let network = Network { height: side, width: side, channels: 1, layers };
+    let input = input(side);
+    let network = Network { input: ItemShape::Image(input.image.shape()), layers };
+    let clusters = (0..k).map(|id| Cluster { name: None, size: 100 * (k - id) as u64 }).collect();
     let metadata = Metadata {
-        input: InputSpec {
-            height: side,
-            width: side,
-            color: "gray".into(),
-            resize: "fit".into(),
-            filter: "triangle".into(),
-        },
-        clusters: (0..k).map(|id| Cluster { name: None, size: 100 * (k - id) as u64 }).collect(),
         provenance: Provenance { method: "dtkc".into(), dataset: "noise".into(), seed, ..Provenance::default() },
         metrics: [("acc".to_owned(), 0.5)].into(),
-        ..Metadata::default()
+        ..Metadata::new(input, clusters)
     };
     dtkc_onnx::write(&network, &metadata).unwrap()
+}
+
+/// Gray images of that side.
+fn input(side: usize) -> InputSpec {
+    let image = ImageSpec { height: side, width: side, color: Color::Gray, resize: Resize::Fit };
+    InputSpec { image, filter: "triangle".into() }
 }
 
 /// A model that takes a while: inference on one image costs a few milliseconds.
@@ -86,19 +87,9 @@ pub fn slow_model() -> Vec<u8> {
         Layer::Dense { weight: Weights::new([64 * 36, K], values(64 * 36 * K, 0.1)), bias: values(K, 0.1) },
         Layer::Softmax,
     ]);
-    let network = Network { height: 48, width: 48, channels: 1, layers };
-    let metadata = Metadata {
-        input: InputSpec {
-            height: 48,
-            width: 48,
-            color: "gray".into(),
-            resize: "fit".into(),
-            filter: "triangle".into(),
-        },
-        clusters: (0..K).map(|_| Cluster { name: None, size: 1 }).collect(),
-        ..Metadata::default()
-    };
-    dtkc_onnx::write(&network, &metadata).unwrap()
+    let input = input(48);
+    let network = Network { input: ItemShape::Image(input.image.shape()), layers };
+    dtkc_onnx::write(&network, &Metadata::new(input, vec![Cluster { name: None, size: 1 }; K])).unwrap()
 }
 
 /// A gray PNG of seeded noise.

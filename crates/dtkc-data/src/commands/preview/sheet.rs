@@ -2,7 +2,7 @@
 
 use dtkc_dataset::{DataError, Dataset};
 use dtkc_image::{Limits, Preparer};
-use dtkc_item::{Color, ImageSpec, Resize};
+use dtkc_item::{Color, ImageShape, ImageSpec, Resize};
 
 use super::canvas::{Canvas, Rgb};
 use super::font;
@@ -118,7 +118,8 @@ impl Sheet {
         let limits = Limits { max_side: u32::MAX, max_pixels: u64::MAX, ..Limits::default() };
         let mut out = vec![0; shape.bytes()];
         // The sizes are right by construction; a failure would leave the cell black.
-        let _ = Preparer::new(shape, limits).resize_pixels(image, self.height, self.width, self.color, &mut out);
+        let size = ImageShape { height: self.height, width: self.width, channels: self.color.channels() };
+        let _ = Preparer::new(shape, limits).resize_pixels(image, size, &mut out);
         out
     }
 }

@@ -1,17 +1,17 @@
 //! Such a file read back: labelled and failed rows in one order again.
 
-use dtkc_dataset::Dataset;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use ::hdf5::types::VarLenUnicode;
+use dtkc_dataset::Dataset;
 use ndarray::s;
 
 use super::super::Stored;
 use super::RUN;
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;
-use crate::row::{Failure, Label, Row};
+use crate::row::{Label, Row, parse_error};
 
 /// Bytes of pixels that are read together.
 const PIXEL_RUN: usize = 8 << 20;
@@ -91,7 +91,7 @@ impl Rows {
     fn read_labelled(&self) -> Result<Vec<Stored>> {
         let damaged = || LabelError::file(&self.path, "it holds other rows than it says; label this part again");
         let dataset = self.dataset.as_ref().ok_or_else(damaged)?;
-        let bytes = dataset.image_shape().ok_or_else(damaged)?.bytes();
+        let bytes = dataset.image_shape().ok_or_else(damaged)?.len();
         let run = (PIXEL_RUN / bytes.max(1)).clamp(1, RUN);
         let range = self.labelled.next..self.labelled.count.min(self.labelled.next + run);
         let pixels = dataset.read_range(range.clone())?;
@@ -145,7 +145,7 @@ impl Rows {
         let path = self.file.dataset("failed_path")?.read_slice_1d::<VarLenUnicode, _>(at)?;
         let error = self.file.dataset("failed_error")?.read_slice_1d::<VarLenUnicode, _>(at)?;
         let row = |((index, path), error): ((&u64, &VarLenUnicode), &VarLenUnicode)| {
-            let outcome = Err(Failure::parse(error.as_str()));
+            let outcome = Err(parse_error(error.as_str()));
             (Row { index: *index, path: path.to_string(), truth: None, outcome }, vec![])
         };
         Ok(index.iter().zip(&path).zip(&error).map(row).collect())

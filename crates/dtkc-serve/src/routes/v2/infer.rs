@@ -8,7 +8,7 @@ use actix_web::{HttpRequest, HttpResponse};
 
 use super::tensor::{self, BinarySize, InferAnswer, InferRequest, OutputTensor, Values, WantedOutput, bad, short};
 use super::{ModelPath, VERSION};
-use crate::engine::{Item, Order, Row, Source};
+use crate::engine::{Content, Order, Outcome, Row, Upload};
 use crate::error::{ApiError, ErrorBody};
 use crate::intake::{self, Body};
 use crate::models::queue_full;
@@ -54,11 +54,10 @@ pub async fn infer(
     let reading = tokio::time::timeout_at(deadline.into(), body.collect(request.headers()));
     let (body, held) = reading.await.map_err(|_| ApiError::SlowBody(timeout))??;
 
-    let shape = served.model.shape();
-    let dims = [shape.height, shape.width, shape.color.channels()];
+    let shape = served.model.spec().shape();
     let parse = move |body: &Bytes| {
         let (mut request, binary) = tensor::split(body, json_size)?;
-        let (images, pixels) = tensor::image_input(&mut request, binary, dims)?;
+        let (images, pixels) = tensor::image_input(&mut request, binary, shape)?;
         let wanted = wanted(&request)?;
         Ok((request.id, wanted, images, pixels))
     };
@@ -67,20 +66,20 @@ pub async fn infer(
     if images > limit {
         return Err(ApiError::TooManyImages { limit });
     }
-    let each = shape.bytes();
-    let item = |n: usize| Item { name: String::new(), source: Source::Pixels(pixels.slice(n * each..(n + 1) * each)) };
+    let each = shape.len();
+    let content = |n: usize| Content::Pixels(pixels.slice(n * each..(n + 1) * each));
     let order = Order {
-        items: (0..images).map(item).collect(),
+        uploads: (0..images).map(|n| Upload { name: String::new(), content: content(n) }).collect(),
         want_embedding: wanted.iter().any(|w| w.name == "embedding"),
         held,
         deadline,
     };
-    let (served, done) = slot.run(order, timeout).await?;
-    let rows = rows(&done.outcomes)?;
+    let (served, answered) = slot.run(order, timeout).await?;
+    let rows = rows(&answered.outcomes)?;
     let widths = (served.model.clusters(), served.model.embedding_size());
     let outputs = wanted.iter().map(|wanted| wanted.collect(&rows, widths)).collect();
     let mut response = HttpResponse::Ok();
-    times(&mut response, &done);
+    times(&mut response, &answered);
     let body = answer(&mut response, slot.name().to_owned(), id, outputs)?;
     Ok(response.body(Pieces::new(body, state.budget.open())?))
 }
@@ -91,7 +90,7 @@ fn json_size(request: &HttpRequest) -> Result<Option<usize>, ApiError> {
     size.map(Some).ok_or_else(|| bad("Inference-Header-Content-Length is not a number"))
 }
 
-fn rows(outcomes: &[crate::engine::Outcome]) -> Result<Vec<&Row>, ApiError> {
+fn rows(outcomes: &[Outcome]) -> Result<Vec<&Row>, ApiError> {
     // Pixels of the right size cannot fail alone, except where a reload changed the size in between.
     outcomes.iter().map(|outcome| outcome.as_ref().map_err(|problem| bad(&problem.message))).collect()
 }

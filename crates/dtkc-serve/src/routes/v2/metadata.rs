@@ -97,7 +97,8 @@ pub async fn model(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResp
     path.check_version()?;
     let slot = state.model(&path.model)?;
     let served = slot.served();
-    let (shape, k, embedding) = (served.model.shape(), served.model.clusters(), served.model.embedding_size());
+    let model = &served.model;
+    let (shape, k, embedding) = (model.spec().shape(), model.clusters(), model.embedding_size());
     let tensor = |name, datatype, sizes: &[usize]| TensorMetadata {
         name,
         datatype,
@@ -107,7 +108,7 @@ pub async fn model(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResp
         name: slot.name().to_owned(),
         versions: vec![VERSION],
         platform: "onnxruntime_onnx",
-        inputs: vec![tensor("image", "UINT8", &[shape.height, shape.width, shape.color.channels()])],
+        inputs: vec![tensor("image", "UINT8", &[shape.height, shape.width, shape.channels])],
         outputs: vec![
             tensor("cluster", "INT64", &[]),
             tensor("probabilities", "FP32", &[k]),

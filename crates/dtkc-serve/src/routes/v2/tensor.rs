@@ -1,6 +1,7 @@
 //! The JSON of an inference request and what may follow it in binary.
 
 use actix_web::web::Bytes;
+use dtkc_item::ImageShape;
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -161,8 +162,8 @@ pub fn split(body: &Bytes, json_size: Option<usize>) -> Result<(InferRequest, By
     Ok((request, binary))
 }
 
-/// The pixels of the one input, checked against the model's `[height, width, channels]`.
-pub fn image_input(request: &mut InferRequest, binary: Bytes, dims: [usize; 3]) -> Result<(usize, Bytes), ApiError> {
+/// The pixels of the one input, checked against the images that the model takes.
+pub fn image_input(request: &mut InferRequest, binary: Bytes, shape: ImageShape) -> Result<(usize, Bytes), ApiError> {
     let [input] = request.inputs.as_mut_slice() else {
         return Err(bad(&format!("there must be one input, 'image', and there are {}", request.inputs.len())));
     };
@@ -172,18 +173,18 @@ pub fn image_input(request: &mut InferRequest, binary: Bytes, dims: [usize; 3]) 
     if input.datatype != "UINT8" {
         return Err(bad(&format!("the input 'image' has the datatype UINT8, not '{}'", short(&input.datatype))));
     }
-    let expected = dims.map(|size| size as u64);
+    let ImageShape { height, width, channels } = shape;
+    let expected = [height, width, channels].map(|size| size as u64);
     let images = match input.shape.as_slice() {
         [images, rest @ ..] if rest == expected && *images > 0 => *images,
         _ => {
-            let [height, width, channels] = dims;
             return Err(bad(&format!(
                 "the shape must be [images, {height}, {width}, {channels}] with at least one image"
             )));
         }
     };
     let pixels = take_pixels(input, binary)?;
-    let each = dims.iter().product::<usize>() as u64;
+    let each = shape.len() as u64;
     if images.checked_mul(each) != Some(pixels.len() as u64) {
         return Err(bad(&format!("the shape needs {images} x {each} values and the data has {}", pixels.len())));
     }
@@ -255,12 +256,12 @@ fn pixels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<u8>>,
 mod tests {
     use super::*;
 
-    const DIMS: [usize; 3] = [2, 2, 1];
+    const SHAPE: ImageShape = ImageShape { height: 2, width: 2, channels: 1 };
 
     fn read(json: &str, binary: &[u8]) -> Result<(usize, Bytes), ApiError> {
         let body = Bytes::from([json.as_bytes(), binary].concat());
         let (mut request, binary) = split(&body, Some(json.len()))?;
-        image_input(&mut request, binary, DIMS)
+        image_input(&mut request, binary, SHAPE)
     }
 
     fn input(shape: &str, rest: &str) -> String {

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use dtkc_item::ItemError;
 use tokio::sync::oneshot;
 
-use super::item::{ImageProblem, Item};
 use super::queue::Queue;
+use super::upload::Upload;
 use crate::intake::Held;
 
 /// What a worker found for one image.
@@ -21,11 +22,11 @@ pub struct Row {
 }
 
 /// The end of one image: a row, or a problem of its own.
-pub type Outcome = Result<Row, ImageProblem>;
+pub type Outcome = Result<Row, ItemError>;
 
-/// A whole request, answered.
+/// What a whole request is answered with.
 #[derive(Debug)]
-pub struct Done {
+pub struct Answered {
     /// One outcome per image, in order.
     pub outcomes: Vec<Outcome>,
     /// From the queue's door until the first image was taken.
@@ -36,14 +37,14 @@ pub struct Done {
 
 /// The work of one request, shared by the queue, the workers and the waiting handler.
 #[derive(Debug)]
-pub struct Job {
+pub struct Request {
     /// The images.
-    pub items: Vec<Item>,
+    pub uploads: Vec<Upload>,
     /// True where the answer needs the embeddings.
     pub want_embedding: bool,
     entered: Instant,
     progress: Mutex<Progress>,
-    /// Gives the request's memory back when the job ends, however it ends.
+    /// Gives the request's memory back when it ends, however it ends.
     held: Held,
 }
 
@@ -52,24 +53,24 @@ struct Progress {
     outcomes: Vec<Option<Outcome>>,
     left: usize,
     started: Option<Instant>,
-    reply: Option<oneshot::Sender<Result<Done, String>>>,
+    reply: Option<oneshot::Sender<Result<Answered, String>>>,
 }
 
-impl Job {
-    /// A job for the queue and the receiver of its end. `items` is not empty.
+impl Request {
+    /// A request for the queue and the receiver of its end. `uploads` is not empty.
     pub fn new(
-        items: Vec<Item>,
+        uploads: Vec<Upload>,
         want_embedding: bool,
         held: Held,
-    ) -> (Arc<Self>, oneshot::Receiver<Result<Done, String>>) {
+    ) -> (Arc<Self>, oneshot::Receiver<Result<Answered, String>>) {
         let (reply, answer) = oneshot::channel();
-        let outcomes = items.iter().map(|_| None).collect();
-        let progress = Progress { outcomes, left: items.len(), started: None, reply: Some(reply) };
+        let outcomes = uploads.iter().map(|_| None).collect();
+        let progress = Progress { outcomes, left: uploads.len(), started: None, reply: Some(reply) };
         let entered = Instant::now();
-        (Arc::new(Self { items, want_embedding, entered, progress: Mutex::new(progress), held }), answer)
+        (Arc::new(Self { uploads, want_embedding, entered, progress: Mutex::new(progress), held }), answer)
     }
 
-    /// A worker has taken images of this job.
+    /// A worker has taken images of this request.
     pub fn mark_started(&self) {
         self.lock().started.get_or_insert_with(Instant::now);
     }
@@ -91,27 +92,27 @@ impl Job {
             return;
         }
         let started = progress.started.unwrap_or(self.entered);
-        let done = Done {
+        let answered = Answered {
             outcomes: progress.outcomes.drain(..).flatten().collect(),
             queued: started - self.entered,
             worked: started.elapsed(),
         };
         if let Some(reply) = progress.reply.take() {
             // A client that has gone does not mind.
-            let _ = reply.send(Ok(done));
+            let _ = reply.send(Ok(answered));
         }
     }
 
-    /// Ends the whole job with a failure that is not about one image.
+    /// Ends the whole request with a failure that is not about one image.
     pub fn fail(&self, reason: &str) {
         if let Some(reply) = self.lock().reply.take() {
             let _ = reply.send(Err(reason.to_owned()));
         }
     }
 
-    /// What the job was made of.
-    pub fn into_parts(self) -> (Vec<Item>, bool, Held) {
-        (self.items, self.want_embedding, self.held)
+    /// What the request was made of.
+    pub fn into_parts(self) -> (Vec<Upload>, bool, Held) {
+        (self.uploads, self.want_embedding, self.held)
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -120,25 +121,25 @@ impl Job {
     }
 }
 
-/// The handler's hold on its job. Dropping it (the client has gone, or the deadline has passed) takes what is
-/// left of the job out of the queue.
+/// The handler's hold on its request. Dropping it (the client has gone, or the deadline has passed) takes what is
+/// left of the request out of the queue.
 #[derive(Debug)]
 pub struct Ticket {
     queue: Arc<Queue>,
-    job: Arc<Job>,
-    answer: oneshot::Receiver<Result<Done, String>>,
+    request: Arc<Request>,
+    answer: oneshot::Receiver<Result<Answered, String>>,
     deadline: Instant,
 }
 
 impl Ticket {
-    /// The hold on a job that has just been put into `queue`.
+    /// The hold on a request that has just been put into `queue`.
     pub fn new(
         queue: Arc<Queue>,
-        job: Arc<Job>,
-        answer: oneshot::Receiver<Result<Done, String>>,
+        request: Arc<Request>,
+        answer: oneshot::Receiver<Result<Answered, String>>,
         deadline: Instant,
     ) -> Self {
-        Self { queue, job, answer, deadline }
+        Self { queue, request, answer, deadline }
     }
 
     /// When its client stops waiting.
@@ -146,8 +147,8 @@ impl Ticket {
         self.deadline
     }
 
-    /// Waits for the answer; `Err` where the job failed as a whole.
-    pub async fn wait(&mut self) -> Result<Done, String> {
+    /// Waits for the answer; `Err` where the request failed as a whole.
+    pub async fn wait(&mut self) -> Result<Answered, String> {
         (&mut self.answer).await.unwrap_or_else(|_| Err("the worker ended before the answer was ready".into()))
     }
 }
@@ -155,7 +156,7 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.answer.close();
-        self.queue.forget(&self.job);
+        self.queue.forget(&self.request);
     }
 }
 
@@ -163,11 +164,11 @@ impl Drop for Ticket {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::engine::item::Source;
+    use crate::engine::upload::Content;
 
-    fn job(images: usize) -> (Arc<Job>, oneshot::Receiver<Result<Done, String>>) {
-        let item = |i: usize| Item { name: i.to_string(), source: Source::Encoded(Default::default()) };
-        Job::new((0..images).map(item).collect(), false, Held::default())
+    fn request(images: usize) -> (Arc<Request>, oneshot::Receiver<Result<Answered, String>>) {
+        let upload = |i: usize| Upload { name: i.to_string(), content: Content::Encoded(Default::default()) };
+        Request::new((0..images).map(upload).collect(), false, Held::default())
     }
 
     fn row(cluster: usize) -> Outcome {
@@ -176,29 +177,29 @@ mod tests {
 
     #[test]
     fn parts_are_put_together_in_order() {
-        let (job, mut answer) = job(3);
-        job.mark_started();
-        job.deliver([(2, row(2)), (0, row(0))]);
+        let (request, mut answer) = request(3);
+        request.mark_started();
+        request.deliver([(2, row(2)), (0, row(0))]);
         assert!(answer.try_recv().is_err(), "one image is missing");
-        job.deliver([(1, row(1))]);
-        let done = answer.try_recv().unwrap().unwrap();
-        let clusters: Vec<usize> = done.outcomes.iter().map(|o| o.as_ref().unwrap().cluster).collect();
+        request.deliver([(1, row(1))]);
+        let answered = answer.try_recv().unwrap().unwrap();
+        let clusters: Vec<usize> = answered.outcomes.iter().map(|o| o.as_ref().unwrap().cluster).collect();
         assert_eq!(clusters, [0, 1, 2]);
     }
 
     #[test]
     fn a_dropped_receiver_means_gone() {
-        let (job, answer) = job(1);
-        assert!(!job.is_gone());
+        let (request, answer) = request(1);
+        assert!(!request.is_gone());
         drop(answer);
-        assert!(job.is_gone());
+        assert!(request.is_gone());
     }
 
     #[test]
-    fn a_failure_ends_the_job_once() {
-        let (job, mut answer) = job(2);
-        job.fail("broken");
-        job.deliver([(0, row(0)), (1, row(1))]);
+    fn a_failure_ends_the_request_once() {
+        let (request, mut answer) = request(2);
+        request.fail("broken");
+        request.deliver([(0, row(0)), (1, row(1))]);
         assert_eq!(answer.try_recv().unwrap().unwrap_err(), "broken");
     }
 }
