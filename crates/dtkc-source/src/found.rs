@@ -77,7 +77,7 @@ impl Found {
     }
 
     /// Something that cannot be read at all.
-    pub(crate) fn broken(path: &Path, error: ItemError) -> Self {
+    pub fn broken(path: &Path, error: ItemError) -> Self {
         Self { path: path.to_string_lossy().into_owned(), place: 0, body: Body::Broken(error) }
     }
 

@@ -1,11 +1,11 @@
 //! What the tests of this crate share: small archives, and a visitor that remembers.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{Cursor, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use dtkc_item::ItemError;
+pub use dtkc_testing::files::{bz2, gz, tar, zip};
 
 use crate::{Found, Passed, Reason, Visitor};
 
@@ -55,39 +55,8 @@ pub fn fill(root: &Path, names: &[&str]) {
     }
 }
 
-pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut writer = ::zip::ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, content) in files {
-        writer.start_file(*name, ::zip::write::SimpleFileOptions::default()).unwrap();
-        writer.write_all(content).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
-}
-
-/// One entry of a tar: header and content in whole blocks.
+/// One entry of a tar: header and content in whole blocks, without the two empty blocks at the end.
 pub fn tar_entry(name: &str, content: &[u8]) -> Vec<u8> {
-    let mut builder = ::tar::Builder::new(Vec::new());
-    let mut header = ::tar::Header::new_gnu();
-    header.set_size(content.len() as u64);
-    header.set_mode(0o644);
-    builder.append_data(&mut header, name, content).unwrap();
-    let bytes = builder.into_inner().unwrap();
+    let bytes = tar(&[(name, content)]);
     bytes[..bytes.len() - 1024].to_vec()
-}
-
-pub fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let entries: Vec<Vec<u8>> = files.iter().map(|(name, content)| tar_entry(name, content)).collect();
-    [entries.concat(), vec![0; 1024]].concat()
-}
-
-pub fn gz(bytes: &[u8]) -> Vec<u8> {
-    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packer.write_all(bytes).unwrap();
-    packer.finish().unwrap()
-}
-
-pub fn bz2(bytes: &[u8]) -> Vec<u8> {
-    let mut packer = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
-    packer.write_all(bytes).unwrap();
-    packer.finish().unwrap()
 }

@@ -149,9 +149,7 @@ impl Pipeline {
 
     fn prepare(&self, preparer: &mut Preparer, from: ContentForm, record: Record) -> Item {
         let content = match record.content {
-            Content::File(path) => {
-                read_file(&path, self.limits.max_bytes).and_then(|bytes| preparer.prepare(&bytes))
-            }
+            Content::File(path) => read_file(&path, self.limits.max_bytes).and_then(|bytes| preparer.prepare(&bytes)),
             Content::Encoded(bytes) => preparer.prepare(&bytes),
             Content::Pixels(pixels) => {
                 let ContentForm::Pixels(shape) = from else { return as_it_is(unexpected(record.path)) };

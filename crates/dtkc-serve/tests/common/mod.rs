@@ -126,14 +126,9 @@ pub fn pixels(seed: u64) -> Vec<u8> {
     (0..SIDE * SIDE).map(|_| random.random::<u8>()).collect()
 }
 
-/// A zip of stored or deflated files.
+/// A zip of these files.
 pub fn zip_of(files: &[(&str, &[u8])]) -> Vec<u8> {
-    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    for (name, content) in files {
-        writer.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
-        writer.write_all(content).unwrap();
-    }
-    writer.finish().unwrap().into_inner()
+    dtkc_testing::files::zip(files)
 }
 
 /// A multipart body with its content type.
