@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use dtkc_item::Resize;
-use dtkc_testing::files::{gray_png, gz, idx, png_that_claims, rgb_image, tar, zip};
+use dtkc_testing::files::{bz2, gray_png, gz, idx, png_that_claims, rgb_image, tar, zip};
 use dtkc_testing::{Place, first_pixels, labels, paths};
 use image::ImageFormat;
 
@@ -75,6 +75,67 @@ fn zip_and_tar_give_what_the_folder_gives() {
         let expected = [((1, 0), "x/a/1.png".to_owned()), ((2, 1), "x/b/2.bmp".to_owned())];
         assert_eq!(rows, expected, "{name}");
     }
+}
+
+/// Images without extension counted only where no image has one, and what was left out was not told.
+#[test]
+fn files_without_extension_are_known_by_content_and_the_rest_is_counted_and_listed() {
+    let place = Place::of("dtkc-data");
+    let (one, two) = (gray_png(4, 4, 1), gray_png(4, 4, 2));
+    let files: &[(&str, &[u8])] =
+        &[("a/1.png", &one), ("a/photo", &two), ("a/README", b"no"), ("a/notes.txt", b"no"), (".x/1.png", b"no")];
+    files.iter().for_each(|(name, bytes)| {
+        place.write(&format!("folder/{name}"), bytes);
+    });
+    for (name, bytes) in [("a.zip", zip(files)), ("a.tar", tar(files)), ("a.tar.bz2", bz2(&tar(files)))] {
+        place.write(name, bytes);
+    }
+    for source in ["folder", "a.zip", "a.tar", "a.tar.bz2"] {
+        let said = place.run(["import", source, "--out", "a.h5", "--json"]).ok();
+        assert_eq!(paths(&place.open("a.h5")), ["a/1.png", "a/photo"], "{source}");
+        let summary: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let expected = serde_json::json!({"hidden": 1, "other_content": 1, "other_extension": 1});
+        assert_eq!(summary["passed_over"], expected, "{source}");
+        assert_eq!(summary["passed_over_file"], "a.h5.passed-over.csv");
+        let mut list = skipped(&place, "a.h5.passed-over.csv");
+        list.sort();
+        let hidden = if source == "folder" { ".x," } else { ".x/1.png," };
+        for (line, start) in list.iter().zip([hidden, "a/README,other_content,", "a/notes.txt,other_extension,"]) {
+            assert!(line.starts_with(start), "{source}: {list:?}");
+        }
+        let said = place.run(["import", source, "--out", "a.h5"]).ok();
+        assert!(said.contains("passed over: 3 files that are no images (1 hidden, 1 other_content"), "{said}");
+    }
+    place.made(&["import", "folder/a/1.png", "--out", "a.h5"], "a.h5");
+    assert!(!place.path("a.h5.passed-over.csv").exists());
+}
+
+#[test]
+fn folders_side_by_side_are_classes() {
+    let place = Place::of("dtkc-data");
+    for (name, value) in [("set/dog/1.png", 1), ("set/cat/1.png", 2), ("set/cat/2.png", 3)] {
+        place.write(name, gray_png(4, 4, value));
+    }
+    let import = ["import", "set/cat", "set/dog", "--labels-from-folders", "--out", "a.h5"];
+    let dataset = place.made(&import, "a.h5");
+    assert_eq!(dataset.label_names().unwrap().unwrap(), ["cat", "dog"]);
+    assert_eq!((labels(&dataset), first_pixels(&dataset)), (vec![0, 0, 1], vec![2, 3, 1]));
+}
+
+#[test]
+fn patterns_and_lists_stand_for_files() {
+    let place = Place::of("dtkc-data");
+    for (name, value) in [("set/10.png", 10), ("set/2.png", 2), ("set/2.jpg.txt", 0)] {
+        place.write(name, gray_png(4, 4, value));
+    }
+    let dataset = place.made(&["import", "set/*.png", "--out", "a.h5"], "a.h5");
+    assert_eq!(first_pixels(&dataset), [2, 10]);
+    assert!(place.fails(&["import", "set/*.gif", "--out", "b.h5"], 1).contains("matches no file"));
+    let list = place.write("list.txt", "set/10.png\nset/2.png\n");
+    let stdin = std::fs::File::open(list).unwrap();
+    let status = place.command().args(["import", "-", "--out", "a.h5", "--quiet"]).stdin(stdin).status();
+    assert!(status.unwrap().success());
+    assert_eq!(first_pixels(&place.open("a.h5")), [10, 2]);
 }
 
 #[test]

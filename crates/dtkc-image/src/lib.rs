@@ -14,7 +14,7 @@ mod jpeg;
 mod limits;
 mod prepare;
 
-pub use limits::{Limits, Probe, looks_like_image, probe};
+pub use limits::{Limits, Probe, probe};
 pub use prepare::Preparer;
 
 /// The resize filter's name, as the model file records it: antialiased bilinear.

@@ -1,7 +1,5 @@
 //! What is allowed, checked on the header before anything is decoded.
 
-use std::path::Path;
-
 use dtkc_item::ItemError;
 
 use crate::{decode, error};
@@ -70,27 +68,9 @@ pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ItemError> {
     decode::probe(bytes, limits)
 }
 
-/// True where the extension is one of an image format that we read.
-pub fn looks_like_image(path: &Path) -> bool {
-    const EXTENSIONS: [&str; 15] =
-        ["png", "jpg", "jpeg", "jpe", "jfif", "gif", "bmp", "webp", "tif", "tiff", "pnm", "pbm", "pgm", "ppm", "pam"];
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    EXTENSIONS.iter().any(|e| extension.eq_ignore_ascii_case(e))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn extensions_are_known_in_any_case() {
-        for name in ["a.png", "b/c.JPG", "d.Tiff", "e.webp"] {
-            assert!(looks_like_image(Path::new(name)), "{name}");
-        }
-        for name in ["png", "a.txt", "b", ".png", "c.png.gz"] {
-            assert!(!looks_like_image(Path::new(name)), "{name}");
-        }
-    }
 
     #[test]
     fn sizes_are_checked_at_the_edge() {

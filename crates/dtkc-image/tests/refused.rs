@@ -18,7 +18,7 @@ fn fixtures() -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| dtkc_image::looks_like_image(path))
+        .filter(|path| dtkc_source::rules::has_image_extension(path))
         .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap()))
         .collect();
     files.sort();
@@ -149,6 +149,15 @@ fn every_reason_is_one_line() {
     for bytes in [&b""[..], b"text", &png_header(60_000, 60_000), &png_header(9, 9), b"P6 0 3 255\n", b"BM123"] {
         let text = refused(bytes).to_string();
         assert!(!text.contains('\n') && text.len() < 200, "{text}");
+    }
+}
+
+/// What is looked for in folders and archives is what is decoded here.
+#[test]
+fn every_format_is_known_by_its_first_bytes() {
+    for (name, bytes) in fixtures() {
+        assert!(dtkc_source::rules::is_image_head(&bytes[..dtkc_source::rules::HEAD.min(bytes.len())]), "{name}");
+        assert!(probe(&bytes, &Limits::default()).is_ok(), "{name}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! One item in the form in which it arrived, and how it becomes pixels.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use dtkc_image::Preparer;
 use dtkc_item::{ImageShape, ItemError};
+use dtkc_source::read_file;
 
 /// Something that a [`Worker`](crate::Worker) can make ready for the model. What panics in here costs its own item.
 pub trait Prepare {
@@ -47,29 +47,11 @@ impl Prepare for RawItem {
     }
 }
 
-/// The bytes of a file of at most `max_bytes`. Only ordinary files: a pipe or device could block a worker for ever.
-pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, ItemError> {
-    // Before opening: to open a named pipe would wait for ever.
-    let information = std::fs::metadata(path).map_err(ItemError::unreadable)?;
-    if !information.is_file() {
-        return Err(ItemError::new("unreadable", "the path is not a file"));
-    }
-    let check = |bytes: u64| match bytes > max_bytes {
-        true => Err(ItemError::too_many_bytes(bytes, max_bytes)),
-        false => Ok(()),
-    };
-    check(information.len())?;
-    let mut bytes = Vec::with_capacity(information.len() as usize + 1);
-    let file = std::fs::File::open(path).map_err(ItemError::unreadable)?;
-    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(ItemError::unreadable)?;
-    // It may have grown meanwhile.
-    check(bytes.len() as u64)?;
-    Ok(bytes)
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::path::Path;
+
     use dtkc_image::Limits;
     use dtkc_item::{Color, ImageSpec, Resize};
 

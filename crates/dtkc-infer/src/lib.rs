@@ -38,7 +38,7 @@ mod worker;
 pub use assignment::{Assignment, Assignments};
 pub use device::Device;
 pub use error::InferError;
-pub use item::{Prepare, RawItem, read_file};
+pub use item::{Prepare, RawItem};
 pub use model::ModelFile;
 pub use names::Names;
 pub use pool::{Answers, Feeder, Finished, Pool, PoolOptions, Results, Stopped, Task, Threads, Work};

@@ -35,6 +35,9 @@ pub enum LabelError {
     /// There is nothing to label.
     #[error("{0}")]
     NoImages(String),
+    /// A folder, an archive, a list or a pattern that cannot be used.
+    #[error(transparent)]
+    Source(#[from] dtkc_source::SourceError),
     /// The model or the runtime.
     #[error(transparent)]
     Infer(#[from] dtkc_infer::InferError),

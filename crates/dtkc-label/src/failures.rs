@@ -15,6 +15,11 @@ pub fn path_for(output: &Path) -> PathBuf {
     with_suffix(output, ".failed.csv")
 }
 
+/// Where files that were passed over are listed.
+pub fn passed_path_for(output: &Path) -> PathBuf {
+    with_suffix(output, ".passed-over.csv")
+}
+
 /// Collects failed rows in a CSV file with index, path, code and reason. No failure, no file.
 pub struct FailureList {
     target: PathBuf,

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use dtkc_infer::{RawItem, Task, Work};
 use dtkc_item::Items;
+use dtkc_source::classes::FolderClasses;
+use dtkc_source::{Body, BodyReader, ListFile, Passed, PassedOver};
 
 use crate::error::{LabelError, Result};
 use crate::journal;
 use crate::row::Row;
 use crate::shard::Shard;
-use crate::source::{Body, BodyReader, Found, Inputs, Table, Visitor};
+use crate::source::{Inputs, Origin, Table, Visitor};
 
 /// A portion is closed early when its pixels or encoded bytes reach this, so that memory does not depend on how
 /// large the images are.
@@ -23,19 +25,21 @@ pub struct Item {
     pub index: u64,
     /// Its class, where that is asked for and known.
     pub truth: Option<String>,
-    /// Where it is.
-    pub found: Found,
+    /// Where it comes from.
+    pub origin: Origin,
 }
 
 /// What the feeder must know.
 #[derive(Debug, Clone, Copy)]
-pub struct FeedOptions {
+pub struct FeedOptions<'a> {
     /// Images per portion.
     pub batch: usize,
     /// Which share of the input.
     pub shard: Shard,
-    /// Whether classes are wanted.
-    pub truth: bool,
+    /// The classes of encoded images, where classes are wanted.
+    pub classes: Option<&'a FolderClasses>,
+    /// Where files that are passed over are listed.
+    pub passed_list: Option<&'a Path>,
     /// Whether the encoded bytes of an archive's entries are needed again, after labelling.
     pub keep_bytes: bool,
     /// Most bytes of one encoded image.
@@ -56,7 +60,7 @@ impl Past {
     }
 
     /// Compares an image with what the journal has at its place. Rows of datasets have no path yet.
-    fn check(&mut self, index: u64, found: &Found) -> Result<()> {
+    fn check(&mut self, index: u64, origin: &Origin) -> Result<()> {
         let row = match self.rows.next() {
             Some(row) => row,
             None => {
@@ -64,26 +68,29 @@ impl Past {
                 self.rows.next().ok_or(LabelError::Internal("the journal is shorter than it was"))?
             }
         };
-        let same = matches!(found.body, Body::Row { .. }) || row.path == found.path;
+        let same = origin.table().is_some() || row.path == origin.path();
         if row.index == index && same {
             return Ok(());
         }
         let text = format!(
             "the input has changed since the run was interrupted: image {index} was {} and is now {}; \
              restore the input, or delete the journal to start over",
-            row.path, found.path
+            row.path,
+            origin.path()
         );
         Err(LabelError::Settings(text))
     }
 }
 
 /// How feeding ended.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub struct Fed {
     /// Images that the input holds; only what was seen where feeding was stopped.
     pub seen: u64,
-    /// Files that are no images by their names.
-    pub skipped: u64,
+    /// Files that are no images.
+    pub passed: PassedOver,
+    /// The list of these, on its way.
+    pub list: Option<ListFile>,
     /// Portions that were sent.
     pub portions: u64,
     /// Whether feeding was stopped before the end.
@@ -94,7 +101,7 @@ pub struct Fed {
 /// answers as the portion's tag.
 pub fn feed(
     inputs: &Inputs,
-    options: FeedOptions,
+    options: FeedOptions<'_>,
     past: Option<Past>,
     stop: &(dyn Fn() -> bool + Sync),
     send: &mut dyn FnMut(Task<Vec<Item>>) -> ControlFlow<()>,
@@ -104,7 +111,7 @@ pub fn feed(
         past,
         stop,
         send,
-        fed: Fed::default(),
+        fed: Fed { list: options.passed_list.map(ListFile::new), ..Fed::default() },
         items: Vec::new(),
         bytes: 0,
         reader: BodyReader::new(options.max_bytes),
@@ -122,7 +129,7 @@ pub fn feed(
 }
 
 struct Feeder<'a> {
-    options: FeedOptions,
+    options: FeedOptions<'a>,
     past: Option<Past>,
     stop: &'a (dyn Fn() -> bool + Sync),
     send: &'a mut dyn FnMut(Task<Vec<Item>>) -> ControlFlow<()>,
@@ -134,8 +141,8 @@ struct Feeder<'a> {
 }
 
 impl Visitor for Feeder<'_> {
-    fn found(&mut self, found: Found) -> ControlFlow<()> {
-        if (self.stop)() {
+    fn found(&mut self, origin: Origin) -> ControlFlow<()> {
+        if (self.stop)() || self.error.is_some() {
             return ControlFlow::Break(());
         }
         let index = self.fed.seen;
@@ -144,16 +151,21 @@ impl Visitor for Feeder<'_> {
             return ControlFlow::Continue(());
         }
         if let Some(past) = self.past.as_mut().filter(|past| index <= past.last) {
-            return match past.check(index, &found) {
+            return match past.check(index, &origin) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => self.fail(error),
             };
         }
-        self.push(index, found)
+        self.push(index, origin)
     }
 
-    fn skipped(&mut self, _path: &Path) {
-        self.fed.skipped += 1;
+    fn passed(&mut self, passed: Passed<'_>) {
+        self.fed.passed.add(passed.reason);
+        if let Some(list) = &mut self.fed.list
+            && let Err(error) = list.add(&passed.path(), passed.reason.code(), passed.reason.text())
+        {
+            self.error.get_or_insert(error.into());
+        }
     }
 }
 
@@ -163,24 +175,23 @@ impl Feeder<'_> {
         ControlFlow::Break(())
     }
 
-    fn push(&mut self, index: u64, found: Found) -> ControlFlow<()> {
+    fn push(&mut self, index: u64, origin: Origin) -> ControlFlow<()> {
         // A portion holds either rows of one dataset or encoded images.
-        let table = |found: &Found| match &found.body {
-            Body::Row { table, .. } => Some(Arc::as_ptr(table)),
-            _ => None,
-        };
-        if self.items.last().is_some_and(|last| table(&last.found) != table(&found)) {
+        let table = |origin: &Origin| origin.table().map(Arc::as_ptr);
+        if self.items.last().is_some_and(|last| table(&last.origin) != table(&origin)) {
             self.flush()?;
         }
-        self.bytes += match &found.body {
-            Body::Row { table, .. } => table.shape().len() as u64,
-            Body::Bytes(bytes) => bytes.len() as u64,
-            Body::Slice { length, .. } => *length,
-            Body::Zip { entry, .. } => entry.as_ref().map_or(0, |entry| entry.size()),
-            Body::File(_) | Body::Broken(_) => 0,
+        let truth = match &origin {
+            Origin::Encoded(found) => {
+                self.bytes += found.body.size();
+                self.options.classes.and_then(|classes| classes.class_of(found))
+            }
+            Origin::Row { table, .. } => {
+                self.bytes += table.shape().len() as u64;
+                None
+            }
         };
-        let truth = if self.options.truth && table(&found).is_none() { found.folder_name() } else { None };
-        self.items.push(Item { index, truth, found });
+        self.items.push(Item { index, truth, origin });
         match self.items.len() >= self.options.batch || self.bytes >= MAX_BYTES {
             true => self.flush(),
             false => ControlFlow::Continue(()),
@@ -193,9 +204,9 @@ impl Feeder<'_> {
         }
         self.bytes = 0;
         let mut items = std::mem::take(&mut self.items);
-        let work = match &items[0].found.body {
-            Body::Row { table, .. } => read_rows(table.clone(), &mut items, self.options.truth),
-            _ => Ok(Work::Raw(items.iter_mut().map(|item| self.read(&mut item.found.body)).collect())),
+        let work = match items[0].origin.table().cloned() {
+            Some(table) => read_rows(&table, &mut items, self.options.classes.is_some()),
+            None => Ok(Work::Raw(items.iter_mut().filter_map(|item| self.read(&mut item.origin)).collect())),
         };
         match work {
             Ok(work) => {
@@ -207,36 +218,39 @@ impl Feeder<'_> {
     }
 
     /// Files are left to the workers; archives are read here, in their order.
-    fn read(&mut self, body: &mut Body) -> RawItem {
-        if let Body::File(path) = body {
-            return RawItem::File(path.clone());
+    fn read(&mut self, origin: &mut Origin) -> Option<RawItem> {
+        let Origin::Encoded(found) = origin else { return None };
+        if let Body::File(path) = &found.body {
+            return Some(RawItem::File(path.clone()));
         }
-        match self.reader.read(body) {
+        Some(match self.reader.read(&mut found.body) {
             Ok(bytes) => {
                 if self.options.keep_bytes {
-                    *body = Body::Bytes(bytes.clone());
+                    found.body = Body::Bytes(bytes.clone());
                 }
                 RawItem::Encoded(bytes)
             }
             Err(error) => RawItem::Failed(error),
-        }
+        })
     }
 }
 
 /// Fills in paths and classes of a dataset's rows and reads their pixels, in runs of consecutive ones.
-fn read_rows(table: Arc<Table>, items: &mut [Item], truth: bool) -> Result<Work> {
+fn read_rows(table: &Table, items: &mut [Item], truth: bool) -> Result<Work> {
     if truth {
         table.load_truth()?;
     }
     let shape = table.shape();
-    let row_of = |item: &Item| if let Body::Row { row, .. } = item.found.body { row } else { 0 };
+    let row_of = |item: &Item| if let Origin::Row { row, .. } = item.origin { row } else { 0 };
     let mut pixels = Vec::with_capacity(items.len() * shape.len());
     for run in items.chunk_by_mut(|a, b| row_of(a) + 1 == row_of(b)) {
         let first = row_of(&run[0]);
         let rows = first..first + run.len();
         pixels.append(&mut table.pixels(rows.clone())?);
-        for ((item, path), row) in run.iter_mut().zip(table.paths(rows.clone())?).zip(rows) {
-            item.found.path = path;
+        for ((item, given), row) in run.iter_mut().zip(table.paths(rows.clone())?).zip(rows) {
+            if let Origin::Row { path, .. } = &mut item.origin {
+                *path = given;
+            }
             item.truth = if truth { table.truth(row) } else { None };
         }
     }

@@ -89,9 +89,10 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
     Ok(Merged { summary, failed_list, interrupted: false })
 }
 
-/// The parts without the lists of failures that lie beside them: `part-*.csv` means both.
+/// The parts without the lists that lie beside them: `part-*.csv` means all.
 fn without_lists(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let lists: BTreeSet<PathBuf> = paths.iter().map(|path| failures::path_for(path)).collect();
+    let beside = |path: &PathBuf| [failures::path_for(path), failures::passed_path_for(path)];
+    let lists: BTreeSet<PathBuf> = paths.iter().flat_map(beside).collect();
     paths.iter().filter(|path| !lists.contains(*path)).cloned().collect()
 }
 
@@ -108,7 +109,7 @@ fn write_gallery(page: &Path, settings: &Settings, picks: &Picks, summary: &Summ
         names: settings.layout.names.clone(),
         min_confidence: settings.layout.min_confidence,
     };
-    gallery::write(page, &Inputs::open(&settings.inputs)?, limits, picks, summary, &about)
+    gallery::write(page, &Inputs::open(&settings.inputs, settings.max_bytes)?, limits, picks, summary, &about)
 }
 
 fn read_job(part: &Path) -> Result<Job> {

@@ -8,12 +8,13 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dtkc_infer::{Answers, Finished, ModelFile, Pool};
+use dtkc_source::{Body, Found};
 
 use crate::error::{LabelError, Result};
 use crate::feed::{self, Fed, FeedOptions, Item, Past};
 use crate::row::{Label, Row};
 use crate::sort::{Content, Sorter};
-use crate::source::{Body, Inputs};
+use crate::source::{Inputs, Origin};
 
 /// Everything that a run needs.
 pub struct Plan<'a> {
@@ -22,7 +23,7 @@ pub struct Plan<'a> {
     /// The model.
     pub model: &'a ModelFile,
     /// How the input is cut.
-    pub feed: FeedOptions,
+    pub feed: FeedOptions<'a>,
     /// Whether rows hold all probabilities.
     pub probabilities: bool,
     /// Whether rows hold the embedding.
@@ -91,7 +92,7 @@ fn to_rows(plan: &Plan<'_>, items: Vec<Item>, answers: &Answers) -> Result<Vec<R
             }
             Err(error) => Err(error.clone()),
         };
-        rows.push(Row { index: item.index, path: item.found.path, truth: item.truth, outcome });
+        rows.push(Row { index: item.index, path: item.origin.into_path(), truth: item.truth, outcome });
     }
     Ok(rows)
 }
@@ -113,9 +114,9 @@ fn label(plan: &Plan<'_>, answers: &Answers, at: usize) -> Result<Label> {
 /// What goes into a cluster's folder: the file, the archive's bytes, or the pixels that the model saw.
 fn content<'a>(plan: &Plan<'_>, item: &'a Item, answers: &'a Answers, at: usize) -> Result<Content<'a>> {
     let shape = plan.model.spec().shape();
-    match &item.found.body {
-        Body::File(path) => Ok(Content::File(path)),
-        Body::Bytes(bytes) => Ok(Content::Bytes(bytes)),
+    match &item.origin {
+        Origin::Encoded(Found { body: Body::File(path), .. }) => Ok(Content::File(path)),
+        Origin::Encoded(Found { body: Body::Bytes(bytes), .. }) => Ok(Content::Bytes(bytes)),
         _ => {
             let pixels = answers.pixels.as_deref().and_then(|p| p.chunks_exact(shape.len()).nth(at));
             pixels.map(|p| Content::Pixels(shape, p)).ok_or(LabelError::Internal("pixels to sort are missing"))

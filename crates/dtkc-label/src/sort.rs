@@ -11,7 +11,7 @@ use crate::error::{LabelError, Result};
 use crate::feed::Item;
 use crate::layout::{Layout, UNSURE};
 use crate::row::Label;
-use crate::source::Body;
+use crate::source::Origin;
 
 /// How an image gets into its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -151,11 +151,9 @@ fn folder_name(id: usize, name: &str, clusters: usize) -> String {
 /// Where below its cluster's folder an image goes: its path below the input, so that names stay what they were and
 /// two images never meet. Rows of datasets go by their number.
 fn place_of(item: &Item) -> PathBuf {
-    if let Body::Row { .. } = item.found.body {
-        return format!("{:08}.png", item.index).into();
-    }
+    let Origin::Encoded(found) = &item.origin else { return format!("{:08}.png", item.index).into() };
     // Nothing in an archive's names may lead out of the folder.
-    let parts = Path::new(item.found.place()).components().filter_map(|part| match part {
+    let parts = Path::new(found.name()).components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("up".into()),
         _ => None,
@@ -167,11 +165,12 @@ fn place_of(item: &Item) -> PathBuf {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use dtkc_source::{Body, Found};
+
     use super::*;
-    use crate::source::Found;
 
     fn item(path: &str, place: usize, body: Body) -> Item {
-        Item { index: 7, truth: None, found: Found { path: path.into(), place, body } }
+        Item { index: 7, truth: None, origin: Origin::Encoded(Found { path: path.into(), place, body }) }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Place, column, png, rows};
+use common::{Place, column, json, png, rows};
 use dtkc_testing::names;
 
 /// Index, cluster and confidence: what must not depend on where an image lies.
@@ -25,12 +25,28 @@ fn all_containers_agree() {
     place.zip("all.zip", &entries);
     place.tar("all.tar", &entries);
     place.tar("all.tar.gz", &entries);
+    place.tar("all.tar.bz2", &entries);
+    // The content tells, not the name.
+    place.write("archive.dat", place.read("all.tar.bz2"));
+    place.write("archive", place.read("all.zip"));
+    place.write("numbers", place.read("set.h5"));
     place.ok(&["--input", "photos", "--output", "folder.csv"]);
     let expected = answers(&place.text("folder.csv"));
     assert_eq!(expected.len(), 70);
     let clusters: std::collections::BTreeSet<&String> = expected.iter().map(|(_, cluster, _)| cluster).collect();
     assert!(clusters.len() >= 3, "a test on one cluster shows little: {clusters:?}");
-    for input in ["set.h5", "all.zip", "all.tar", "all.tar.gz", "photos/*.png", "**/photos/?*.png"] {
+    for input in [
+        "set.h5",
+        "all.zip",
+        "all.tar",
+        "all.tar.gz",
+        "all.tar.bz2",
+        "archive.dat",
+        "archive",
+        "numbers",
+        "photos/*.png",
+        "**/photos/?*.png",
+    ] {
         place.ok(&["--input", input, "--output", "other.csv"]);
         assert_eq!(answers(&place.text("other.csv")), expected, "{input}");
     }
@@ -130,4 +146,68 @@ fn sorting_keeps_names_and_puts_each_image_into_one_folder() {
 
 fn walk(folder: &std::path::Path) -> usize {
     names(folder).iter().map(|name| folder.join(name)).map(|p| if p.is_dir() { walk(&p) } else { 1 }).sum()
+}
+
+/// Rows came in the order of bytes, images without extension were left out, and nothing said which files these were.
+#[test]
+fn files_come_in_natural_order_and_what_is_passed_over_is_counted_and_listed() {
+    let place = Place::new();
+    let entries = [("a/10.png", png(1)), ("a/9.png", png(2)), ("a/photo", png(3))];
+    let others = [("a/README", b"no".to_vec()), ("a/notes.txt", b"no".to_vec()), (".x/1.png", png(4))];
+    let all = [&entries[..], &others].concat();
+    all.iter().for_each(|(name, bytes)| {
+        place.write(&format!("photos/{name}"), bytes);
+    });
+    place.zip("all.zip", &all);
+    place.tar("all.tar.bz2", &all);
+    for input in ["photos", "all.zip", "all.tar.bz2"] {
+        let base = ["--model", "model.onnx", "--input", input, "--output", "out.csv"];
+        let said = place.run(base);
+        assert_eq!(said.code, 0, "{said:?}");
+        let expected = "3 other files were passed over (1 hidden, 1 other_content, 1 other_extension), listed in out.csv.passed-over.csv";
+        assert!(said.err.contains(expected), "{said:?}");
+        let names = ["a/9.png", "a/10.png", "a/photo"].map(|name| format!("{input}/{name}"));
+        let mut paths = column(&place.text("out.csv"), "path");
+        if input.ends_with("bz2") {
+            // A tar has an order of its own.
+            paths.swap(0, 1);
+        }
+        assert_eq!(paths, names);
+        let list = rows(&place.text("out.csv.passed-over.csv"));
+        let readme = list.iter().find(|row| row["path"] == format!("{input}/a/README")).unwrap();
+        assert_eq!((list.len(), readme["code"].as_str()), (3, "other_content"));
+        let summary = json(&place.run([&base[..], &["--json"]].concat()).out);
+        assert_eq!(summary["passed_over"]["other_extension"], 1);
+        assert_eq!(summary["passed_over_list"], "out.csv.passed-over.csv");
+    }
+    place.ok(&["--input", "photos/a/9.png", "--output", "out.csv"]);
+    assert!(!place.path("out.csv.passed-over.csv").exists(), "an old list does not stay");
+}
+
+/// `--truth` took the last folder, import the first that differs.
+#[test]
+fn truth_is_what_import_takes_as_labels() {
+    let place = Place::new();
+    for (i, name) in ["train/cat/a/1", "train/cat/b/2", "test/dog/3", "test/dog/c/4"].iter().enumerate() {
+        place.write(&format!("set/{name}.png"), png(i));
+    }
+    let names = ["train/cat/a/1.png", "test/dog/2.png"];
+    place.tar("set.tar.bz2", &names.map(|name| (name, png(7))));
+    let list: String = ["set/train/cat/a/1.png", "set/test/dog/3.png"].map(|name| format!("{name}\n")).concat();
+    let truth = |place: &Place| column(&place.text("out.csv"), "truth");
+    place.ok(&["--input", "set", "--output", "out.csv", "--truth"]);
+    assert_eq!(truth(&place), ["dog", "dog", "cat", "cat"]);
+    place.ok(&["--input", "set.tar.bz2", "--output", "out.csv", "--truth"]);
+    assert_eq!(truth(&place), ["cat", "dog"]);
+    place.ok(&["--input", "set/**/*.png", "--output", "out.csv", "--truth"]);
+    assert_eq!(truth(&place), ["dog", "dog", "cat", "cat"]);
+    place.ok_with_input(&["--input", "-", "--output", "out.csv", "--truth"], &list);
+    assert_eq!(truth(&place), ["cat", "dog"]);
+    // Folders side by side are classes themselves; one alone is none.
+    place.ok(&["--input", "set/train/cat/a", "set/test/dog/c", "--output", "out.csv", "--truth"]);
+    assert_eq!(truth(&place), ["a", "c"]);
+    let said = place.label(&["--input", "set/train/cat/a", "--output", "new.csv", "--truth"]).output().unwrap();
+    let error = String::from_utf8(said.stderr).unwrap();
+    assert!(error.contains("no folders that could be classes"), "{error}");
+    assert!(!place.path("new.csv.journal").exists());
 }

@@ -8,6 +8,19 @@ const MOST_UNPACKED = 1 << 30;
 
 const looksLikeImage = (name, type) => IMAGE.test(name) || (type ?? "").startsWith("image/");
 
+// The rules of the service for folders and zips: hidden files and the Mac's shadows are passed over, a file without
+// extension is an image where its first bytes say so.
+const isHidden = (part) => /^\.(?!\.?$)/.test(part) || part === "__MACOSX";
+const hasExtension = (name) => /[^/]\.[^./]+$/.test(name);
+
+function isImageHead(bytes) {
+  const text = String.fromCharCode(...bytes.subarray(0, 64));
+  const starts = ["\x89PNG\r\n\x1a\n", "\xff\xd8\xff", "GIF87a", "GIF89a", "II*\0", "MM\0*"];
+  const webp = text.startsWith("RIFF") && text.slice(8, 12) === "WEBP";
+  const bmp = text.startsWith("BM") && [12, 16, 40, 52, 56, 64, 108, 124].includes(bytes[14]) && text.slice(15, 18) === "\0\0\0";
+  return webp || bmp || starts.some((start) => text.startsWith(start)) || /^(P[1-6](\s+[\d#]|#)|P7\r?\n)/.test(text);
+}
+
 /** The images of a drop or a paste; `problems` collects sentences about what could not be read. */
 export async function fromTransfer(transfer, problems) {
   // Entries must be taken before the first await: the browser empties the list afterwards.
@@ -30,11 +43,13 @@ export async function fromFiles(files, problems) {
   for (const file of files) {
     if (ZIP.test(file.name) || file.type === "application/zip") {
       try {
-        images.push(...await unzip(file));
+        const opened = await unzip(file);
+        images.push(...opened.images);
+        others += opened.others;
       } catch (error) {
         problems.push(`${file.name}: ${error.message}`);
       }
-    } else if (looksLikeImage(file.name, file.type)) {
+    } else if (file.isImage || looksLikeImage(file.name, file.type)) {
       images.push({ name: file.path ?? file.name, file });
     } else {
       others += 1;
@@ -53,14 +68,14 @@ async function walk(folder, path, files) {
   const read = () => new Promise((resolve, reject) => reader.readEntries(resolve, reject));
   for (let some = await read(); some.length > 0 && files.length < MOST_FILES; some = await read()) {
     for (const entry of some) {
-      if (entry.name.startsWith(".")) continue;
+      if (isHidden(entry.name)) continue;
       const inner = `${path}${folder.name}/`;
       if (entry.isDirectory) {
         await walk(entry, inner, files);
       } else {
         const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
-        if (!looksLikeImage(file.name, file.type)) continue;
         file.path = inner + file.name;
+        file.isImage = !hasExtension(file.name) && isImageHead(new Uint8Array(await file.slice(0, 64).arrayBuffer()));
         files.push(file);
       }
     }
@@ -73,16 +88,25 @@ async function unzip(file) {
   const bytes = new Uint8Array(await file.arrayBuffer());
   const images = [];
   let unpacked = 0;
+  let others = 0;
   for (const entry of directory(bytes)) {
-    if (entry.name.endsWith("/") || !looksLikeImage(entry.name) || /(^|\/)(\.|__MACOSX\/)/.test(entry.name)) continue;
+    if (entry.name.endsWith("/") || entry.name.split("/").some(isHidden)) continue;
+    if (hasExtension(entry.name) && !looksLikeImage(entry.name)) {
+      others += 1;
+      continue;
+    }
     unpacked += entry.size;
     if (unpacked > MOST_UNPACKED) throw new Error("it unpacks to more than 1 GiB; drop the images in parts");
     if (images.length === MOST_FILES) break;
     const content = await content_of(bytes, entry);
+    if (!hasExtension(entry.name) && !isImageHead(new Uint8Array(await new Blob([content]).slice(0, 64).arrayBuffer()))) {
+      others += 1;
+      continue;
+    }
     images.push({ name: entry.name, file: new File([content], entry.name.split("/").pop()) });
   }
   if (images.length === 0) throw new Error("there is no image in this zip");
-  return images;
+  return { images, others };
 }
 
 function* directory(bytes) {

@@ -2,13 +2,14 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{Accept, Header};
+use dtkc_source::Reason;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::engine::{Outcome, Row};
 use crate::error::ApiError;
 
-/// One entry per image, in the order in which they were sent.
+/// One entry per image, in the order in which they were sent; those of a zip in natural order of their names.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AssignAnswer {
     /// The model that answered.
@@ -16,8 +17,55 @@ pub struct AssignAnswer {
     pub model: String,
     /// How many images could not be used; each of them has an `error`.
     pub failed: usize,
+    /// Files in zips that are no images and were passed over, where there are any.
+    #[serde(skip_serializing_if = "PassedOver::is_empty")]
+    pub passed_over: PassedOver,
     /// The images.
     pub images: Vec<ImageAnswer>,
+}
+
+/// What was passed over.
+#[derive(Debug, Default, Serialize, ToSchema)]
+pub struct PassedOver {
+    /// How many files.
+    pub count: usize,
+    /// The first hundred of them.
+    pub files: Vec<PassedFile>,
+}
+
+/// One file that was passed over.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PassedFile {
+    /// Its name in the zip.
+    #[schema(example = "readme.txt")]
+    pub name: String,
+    /// The stable name of the reason.
+    #[schema(example = "other_extension")]
+    pub code: &'static str,
+}
+
+impl PassedOver {
+    /// An answer need not repeat all that a zip holds.
+    const MOST_FILES: usize = 100;
+
+    /// Counts one file.
+    pub fn add(&mut self, name: &str, reason: Reason) {
+        self.count += 1;
+        if self.files.len() < Self::MOST_FILES {
+            self.files.push(PassedFile { name: name.to_owned(), code: reason.code() });
+        }
+    }
+
+    /// Counts those of another zip, too.
+    pub fn join(&mut self, other: Self) {
+        self.count += other.count;
+        self.files.extend(other.files);
+        self.files.truncate(Self::MOST_FILES);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// One image: its cluster, or its error.
@@ -74,6 +122,8 @@ pub struct Assigned {
     pub model: String,
     /// Names of the images.
     pub names: Vec<String>,
+    /// What was passed over.
+    pub passed_over: PassedOver,
     /// One outcome per image.
     pub outcomes: Vec<Outcome>,
     /// Names of the clusters.
@@ -95,7 +145,7 @@ impl Assigned {
         let failed = self.outcomes.iter().filter(|o| o.is_err()).count();
         let images = self.names.into_iter().zip(self.outcomes);
         let images = images.map(|(name, outcome)| image_answer(name, outcome, &self.cluster_names, self.top_k));
-        AssignAnswer { model: self.model, failed, images: images.collect() }
+        AssignAnswer { model: self.model, failed, passed_over: self.passed_over, images: images.collect() }
     }
 }
 
@@ -231,6 +281,7 @@ mod tests {
         let assigned = Assigned {
             model: "mnist".into(),
             names: vec!["a, b.png".into(), "c.png".into()],
+            passed_over: PassedOver::default(),
             outcomes: vec![Ok(row), Err(problem)],
             cluster_names: ["zeros", "ones", "twos"].map(String::from).into(),
             top_k,
@@ -249,6 +300,21 @@ mod tests {
             plain,
             r#"{"model":"mnist","failed":1,"images":[{"name":"a, b.png","cluster":1,"cluster_name":"ones","confidence":0.5},{"name":"c.png","error":"the PNG data is cut off","code":"truncated"}]}"#
         );
+    }
+
+    #[test]
+    fn what_was_passed_over_is_counted_and_the_first_are_named() {
+        let mut answer = answer(0, None);
+        for i in 0..60 {
+            answer.passed_over.add(&format!("{i}.txt"), Reason::OtherExtension);
+        }
+        let mut other = PassedOver::default();
+        (0..60).for_each(|_| other.add("x", Reason::OtherContent));
+        answer.passed_over.join(other);
+        let json: serde_json::Value = serde_json::from_str(&text(Format::Json, &answer)).unwrap();
+        assert_eq!(json["passed_over"]["count"], 120);
+        assert_eq!(json["passed_over"]["files"].as_array().map(Vec::len), Some(100));
+        assert_eq!(json["passed_over"]["files"][1], serde_json::json!({"name": "1.txt", "code": "other_extension"}));
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl Metrics {
 }
 
 /// The codes that one image can fail with; any other is counted under the last one.
-const FAILURES: [&str; 11] = [
+const FAILURES: [&str; 12] = [
     "empty",
     "not_an_image",
     "unsupported",
@@ -158,7 +158,8 @@ const FAILURES: [&str; 11] = [
     "no_pixels",
     "decoder_failed",
     "bad_base64",
-    "bad_zip_entry",
+    "damaged_archive",
+    "encrypted",
     "other",
 ];
 

@@ -143,6 +143,31 @@ fn a_zip_bomb() {
     server.assert_alive();
 }
 
+/// A file without extension was tried whatever its content, a hidden folder was not seen, and nothing was told.
+#[test]
+fn a_zip_with_other_files() {
+    let server = Server::start(&[]);
+    let image = png(S, S, 1);
+    let zip = zip_of(&[
+        ("10.png", &image[..]),
+        ("9.png", &image),
+        ("photo", &image),
+        ("LICENSE", b"free"),
+        ("notes.txt", b"x"),
+        (".cache/1.png", &image),
+    ]);
+    let json = server.post("/v1/assign", "application/zip", &zip).json();
+    let names: Vec<&str> = json["images"].as_array().unwrap().iter().map(|i| i["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["9.png", "10.png", "photo"]);
+    assert_eq!((&json["failed"], &json["passed_over"]["count"]), (&0.into(), &3.into()));
+    let files = json["passed_over"]["files"].as_array().unwrap();
+    assert!(files.contains(&json!({"name": "LICENSE", "code": "other_content"})), "{files:?}");
+    let (content_type, body) = multipart(&[("all.zip", &zip), ("one", &image)]);
+    let json = server.post("/v1/assign", &content_type, &body).json();
+    assert_eq!(json["images"].as_array().map(Vec::len), Some(4));
+    assert_eq!(json["passed_over"]["count"], 3);
+}
+
 #[test]
 fn a_zip_with_absolute_paths() {
     let server = Server::start(&[]);

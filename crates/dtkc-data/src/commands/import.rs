@@ -14,7 +14,7 @@ use super::{StorageArgs, report};
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Folders, archives or data files; several are joined
+    /// Folders, archives, data files, quoted patterns, or - for a list of paths; several are joined
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     /// The dataset file to write
@@ -112,8 +112,11 @@ Examples:
   dtkc-data import CharacterTrajectories.ts.gz --classes a,b,c,d,e,g,h,l,m,n --out letters.h5
 
 Labels are found by themselves beside IDX and .npy files, in MAT, HDF5, .npz, .ts and LIBSVM files, and in
-COIL's file names. A bad image is skipped and listed in FILE.skipped.csv. Nothing is written unless all
-went well.";
+COIL's file names. In folders and archives (.zip, .tar, .tar.gz, .tar.bz2) images are known by their
+extension, or without one by their first bytes; hidden files are passed over. --labels-from-folders takes
+the first folder below what all images have in common and below train, test and the like.
+A bad image is skipped and listed in FILE.skipped.csv, a file that is no image is passed over and listed in
+FILE.passed-over.csv. Nothing is written unless all went well.";
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<()> {

@@ -51,6 +51,14 @@ fn text(summary: &Summary) -> String {
         let images = if summary.skipped == 1 { "image" } else { "images" };
         text += &format!("skipped: {} {images}, listed in {}\n", human::count(summary.skipped), list.display());
     }
+    if let Some(list) = &summary.passed_over_file {
+        let count: u64 = summary.passed_over.values().sum();
+        let files = if count == 1 { "file" } else { "files" };
+        let kinds: Vec<String> =
+            summary.passed_over.iter().map(|(code, n)| format!("{} {code}", human::count(*n))).collect();
+        let (count, kinds) = (human::count(count), kinds.join(", "));
+        text += &format!("passed over: {count} {files} that are no images ({kinds}), listed in {}\n", list.display());
+    }
     text
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dtkc_source::order;
+
+use super::ImportError;
 use super::record::{Classes, Description};
-use super::{ImportError, natural};
 
 /// What becomes of labels: one map for each source.
 #[derive(Debug, PartialEq, Eq)]
@@ -104,7 +106,7 @@ impl Relabel {
         }
         // One source keeps its order; several are sorted, so that their order does not matter.
         if lists.windows(2).any(|pair| pair[0] != pair[1]) {
-            all.sort_by(|a, b| natural::compare(a, b));
+            all.sort_by(|a, b| order::natural(a, b));
         }
         if !wanted.is_empty() {
             let mut kept = Vec::new();
@@ -170,7 +172,7 @@ impl Titles {
 }
 
 fn unknown(word: &str, mut there: Vec<String>) -> ImportError {
-    there.sort_by(|a, b| natural::compare(a, b));
+    there.sort_by(|a, b| order::natural(a, b));
     there.dedup();
     let more = if there.len() > 30 { ", ..." } else { "" };
     there.truncate(30);

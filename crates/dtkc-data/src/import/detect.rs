@@ -4,8 +4,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::images::{self, folder};
-use super::{ImportError, arabic, foreign, idx, libsvm, mat, natural, npy, stream, ts};
+use dtkc_source::{FileKind, expand, is_tar, kind_by_name, rules, zip};
+
+use super::images::Listing;
+use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, splits, stream, ts};
 
 /// Bytes that are enough to tell any format.
 const HEAD: usize = 8192;
@@ -70,7 +72,7 @@ impl FromStr for Format {
 #[derive(Debug)]
 pub enum Input {
     /// A folder with its images.
-    Folder(PathBuf, folder::Listing),
+    Folder(PathBuf, Listing),
     /// A file.
     File(PathBuf, Format),
 }
@@ -84,11 +86,12 @@ impl Input {
     }
 }
 
-/// Finds out what the sources are, in the order given. A folder without images stands for the data files
-/// in it.
+/// Finds out what the sources are, in the order given; patterns and lists stand for the paths that they name. A folder
+/// without images stands for the data files in it.
 pub fn detect(sources: &[PathBuf], format: Option<Format>) -> Result<Vec<Input>, ImportError> {
     let mut inputs = Vec::new();
-    for source in sources {
+    let sources = sources.iter().map(|source| expand(source)).collect::<Result<Vec<_>, _>>()?.concat();
+    for source in &sources {
         let metadata = std::fs::metadata(source).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => ImportError::file(source, "there is no such file or folder"),
             _ => ImportError::file(source, e),
@@ -126,7 +129,7 @@ fn of_file(path: &Path) -> Result<Format, ImportError> {
 fn guess(path: &Path) -> Result<Option<Format>, ImportError> {
     let head = stream::head(path, HEAD)?;
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    Ok(Some(if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
+    Ok(Some(if zip::is_zip(&head) {
         if extension == "npz" || !npy::array_names(path)?.is_empty() { Format::Npz } else { Format::Zip }
     } else if foreign::matches(&head) {
         Format::Hdf5
@@ -134,9 +137,9 @@ fn guess(path: &Path) -> Result<Option<Format>, ImportError> {
         Format::Npy
     } else if mat::matches(&head) {
         Format::Mat
-    } else if images::tar::matches(&head) {
+    } else if is_tar(&head) {
         Format::Tar
-    } else if images::matches(&head) || dtkc_image::looks_like_image(path) {
+    } else if rules::is_image_head(&head) || rules::has_image_extension(path) {
         Format::Image
     } else if idx::matches(&head) {
         Format::Idx
@@ -152,9 +155,13 @@ fn guess(path: &Path) -> Result<Option<Format>, ImportError> {
             "h5" | "hdf5" => Some(Format::Hdf5),
             "mat" => Some(Format::Mat),
             "npy" => Some(Format::Npy),
-            "npz" | "zip" => Some(Format::Zip),
+            "npz" => Some(Format::Zip),
             "ts" => Some(Format::Ts),
-            _ => None,
+            _ => match kind_by_name(path) {
+                FileKind::Zip => Some(Format::Zip),
+                FileKind::Tar => Some(Format::Tar),
+                FileKind::Image | FileKind::Other => None,
+            },
         });
     }))
 }
@@ -162,30 +169,18 @@ fn guess(path: &Path) -> Result<Option<Format>, ImportError> {
 fn folder_or_files(folder: &Path, format: Option<Format>) -> Result<Vec<Input>, ImportError> {
     let wants_images = matches!(format, None | Some(Format::Folder | Format::Coil | Format::Image));
     if wants_images {
-        let listing = folder::list(folder)?;
-        if !listing.files.is_empty() || format.is_some() {
-            return match listing.files.is_empty() {
-                true => Err(no_images(folder, &listing)),
-                false => Ok(vec![Input::Folder(folder.to_owned(), listing)]),
-            };
+        let listing = Listing::of(dtkc_source::Input::Folder(folder.to_owned()))?;
+        if !listing.is_empty() {
+            return Ok(vec![Input::Folder(folder.to_owned(), listing)]);
         }
-        let files = data_files(folder, None)?;
-        return if files.is_empty() { Err(no_images(folder, &listing)) } else { Ok(files) };
+        let files = if format.is_none() { data_files(folder, None)? } else { Vec::new() };
+        return if files.is_empty() { Err(ImportError::file(folder, listing.nothing())) } else { Ok(files) };
     }
     let files = data_files(folder, format)?;
     match (files.is_empty(), format) {
         (true, Some(format)) => Err(ImportError::file(folder, format!("there is no {format} file in this folder"))),
         _ => Ok(files),
     }
-}
-
-fn no_images(folder: &Path, listing: &folder::Listing) -> ImportError {
-    let reason = match (listing.unreadable.first(), listing.others) {
-        (Some((path, reason)), _) => format!("no images found; {path} could not be read ({reason})"),
-        (None, 0) => "no images found; the folder is empty".to_owned(),
-        (None, n) => format!("no images found among {n} files (PNG, JPEG, GIF, BMP, WebP, TIFF, PNM are read)"),
-    };
-    ImportError::file(folder, reason)
 }
 
 /// The data files of a folder, training data first. They must be parts of one dataset.
@@ -199,10 +194,7 @@ fn data_files(folder: &Path, format: Option<Format>) -> Result<Vec<Input>, Impor
         }
     }
     let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    files.sort_by(|a, b| {
-        let (a, b) = (name(a), name(b));
-        natural::split_rank(&a).cmp(&natural::split_rank(&b)).then_with(|| natural::compare(&a, &b))
-    });
+    files.sort_by(|a, b| splits::compare(&name(a), &name(b)));
     let mut inputs = Vec::new();
     for path in files {
         let found = guess(&path)?.filter(|f| format.is_none_or(|wanted| wanted == *f));
@@ -212,7 +204,7 @@ fn data_files(folder: &Path, format: Option<Format>) -> Result<Vec<Input>, Impor
     }
     drop_labels(&mut inputs, usize::MAX);
     let names: Vec<String> = inputs.iter().map(|input| name(input.path())).collect();
-    let parts: Vec<String> = names.iter().map(|n| natural::without_split(n)).collect();
+    let parts: Vec<String> = names.iter().map(|n| splits::without_split(n)).collect();
     if parts.windows(2).any(|pair| pair[0] != pair[1]) {
         let reason = format!(
             "there are {} different datasets in this folder ({}); name the one to import",

@@ -28,6 +28,9 @@ pub enum ImportError {
     /// The dataset file could not be written.
     #[error(transparent)]
     Data(#[from] DataError),
+    /// A folder, an archive, a list or a pattern that cannot be used.
+    #[error(transparent)]
+    Input(#[from] dtkc_source::SourceError),
     /// The download failed, and what to do about it.
     #[error("{0}")]
     Fetch(String),

@@ -1,6 +1,6 @@
 //! Importers: from folders, archives, IDX, MAT, NumPy, foreign HDF5 and sequence files to one dataset.
 //!
-//! Every format has its own module with a function that knows its first bytes and an [`Importer`] that
+//! Folders and archives of images are found and read by `dtkc-source`; every other format has its own module with a function that knows its first bytes and an [`Importer`] that
 //! streams [`Record`]s. [`import`] finds out what the sources are, chooses size and colour, plans what
 //! becomes of labels, and sends the records through a pipeline that decodes them in parallel and in order.
 //! Arrays (IDX, MAT, NumPy, HDF5, LIBSVM) share the code in [`arrays`].
@@ -16,14 +16,15 @@ mod error;
 mod foreign;
 mod idx;
 mod images;
+mod labels;
 mod libsvm;
 mod mat;
-mod natural;
 mod npy;
 mod open;
 mod pipeline;
 mod run;
 mod skipped;
+mod splits;
 mod stream;
 mod summary;
 mod target;
@@ -32,7 +33,7 @@ mod ts;
 pub use classes::{Known, Titles};
 pub use detect::Format;
 pub use error::ImportError;
-pub use images::names::LabelsFrom;
+pub use labels::LabelsFrom;
 pub use open::ReadOptions;
 pub use record::{Importer, Record};
 pub use run::{ImportOptions, import};

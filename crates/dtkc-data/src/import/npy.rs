@@ -3,6 +3,8 @@
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use dtkc_source::order;
+use dtkc_source::zip::ZipProblem;
 use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
@@ -11,8 +13,6 @@ use super::arrays::layout::{FlatShape, Order, resolve};
 use super::arrays::numeric::{Block, Number, NumberKind};
 use super::arrays::pair::{self, Keys, Named};
 use super::arrays::{ArrayReader, Part, labels_from, read_block};
-use super::images::zip::damaged;
-use super::natural;
 use super::stream;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -124,6 +124,10 @@ pub fn open_npz(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Vec
     Ok(parts)
 }
 
+fn damaged(path: &Path, error: &zip::result::ZipError) -> ImportError {
+    ImportError::file(path, ZipProblem::Damaged(error.to_string()))
+}
+
 /// The names of the arrays of a zip, without reading them; empty where it holds none.
 pub fn array_names(path: &Path) -> Result<Vec<String>, ImportError> {
     let archive = ZipArchive::new(fs_err::File::open(path)?).map_err(|e| damaged(path, &e))?;
@@ -153,7 +157,7 @@ fn entries(path: &Path) -> Result<Vec<(String, Place, Header)>, ImportError> {
             entries.push((name, place, header));
         }
     }
-    entries.sort_by(|a, b| natural::compare(&a.0, &b.0));
+    entries.sort_by(|a, b| order::natural(&a.0, &b.0));
     Ok(entries)
 }
 

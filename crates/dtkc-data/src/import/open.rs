@@ -6,10 +6,8 @@ use super::arrays::layout::FlatShape;
 use super::arrays::pair::Keys;
 use super::arrays::{ArrayImporter, Arrays, Part};
 use super::detect::{Format, Input};
-use super::images::folder::FolderSource;
-use super::images::names::LabelsFrom;
-use super::images::tar::TarSource;
-use super::images::zip::ZipSource;
+use super::images::{ImageImporter, Listing};
+use super::labels::LabelsFrom;
 use super::record::{Classes, Importer};
 use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, ts};
 
@@ -30,11 +28,13 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Imp
     let mut sources: Vec<Box<dyn Importer>> = Vec::new();
     let mut arrays = Arrays::default();
     let mut files = Vec::new();
+    let several = inputs.len() > 1;
     for input in inputs {
         let (path, format) = match input {
             Input::Folder(path, listing) => {
                 close(&mut sources, &mut arrays, &mut files, options)?;
-                sources.push(labelled(&path, Box::new(FolderSource::new(listing, options.labels)), options)?);
+                let folder = ImageImporter::new(listing, options.labels, several);
+                sources.push(labelled(&path, Box::new(folder), options)?);
                 continue;
             }
             Input::File(path, format) => (path, format),
@@ -66,7 +66,8 @@ fn close(
 
 fn close_files(sources: &mut Vec<Box<dyn Importer>>, files: &mut Vec<PathBuf>, options: &ReadOptions) {
     if !files.is_empty() {
-        sources.push(Box::new(FolderSource::of_files(std::mem::take(files), options.labels)));
+        let listing = Listing::of_files(std::mem::take(files));
+        sources.push(Box::new(ImageImporter::new(listing, options.labels, false)));
     }
 }
 
@@ -111,21 +112,19 @@ fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<
     let source: Box<dyn Importer> = match format {
         Format::Ts => Box::new(ts::TsImporter::open(path)?),
         Format::Arabic => Box::new(arabic::ArabicImporter::open(path)?),
-        Format::Tar => Box::new(TarSource::open(path, options.labels)?),
-        Format::Zip => {
-            let zip = ZipSource::open(path, options.labels)?;
-            if zip.describe().count == Some(0) {
-                let reason = format!("no images found among {} entries; unpack it to import other data", zip.total());
-                return Err(ImportError::file(path, reason));
-            }
-            Box::new(zip)
-        }
+        Format::Tar => archive(dtkc_source::Input::Tar(path.to_owned()), path, options)?,
+        Format::Zip => archive(dtkc_source::Input::Zip(path.to_owned()), path, options)?,
         other => return Err(ImportError::file(path, format!("this is not a source of format {other}"))),
     };
-    if source.describe().count == Some(0) {
-        return Err(ImportError::file(path, "no images found"));
-    }
     labelled(path, source, options)
+}
+
+fn archive(input: dtkc_source::Input, path: &Path, options: &ReadOptions) -> Result<Box<dyn Importer>, ImportError> {
+    let listing = Listing::of(input)?;
+    match listing.is_empty() {
+        true => Err(ImportError::file(path, listing.nothing())),
+        false => Ok(Box::new(ImageImporter::new(listing, options.labels, false))),
+    }
 }
 
 /// A source whose labels were asked for must have some.

@@ -5,12 +5,12 @@
 //! channel, and the channel of answers is bounded, so the reader waits when the writer is slow.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use dtkc_image::{Limits, Preparer};
 use dtkc_item::{ImageSpec, ItemError};
+use dtkc_source::read_file;
 
 use super::ImportError;
 use super::record::{Content, ContentForm, Importer, Record};
@@ -149,7 +149,7 @@ impl Pipeline {
 
     fn prepare(&self, preparer: &mut Preparer, from: ContentForm, record: Record) -> Item {
         let content = match record.content {
-            Content::File(path) => read_file(&path, &self.limits).and_then(|bytes| preparer.prepare(&bytes)),
+            Content::File(path) => read_file(&path, self.limits.max_bytes).and_then(|bytes| preparer.prepare(&bytes)),
             Content::Encoded(bytes) => preparer.prepare(&bytes),
             Content::Pixels(pixels) => {
                 let ContentForm::Pixels(shape) = from else { return as_it_is(unexpected(record.path)) };
@@ -209,14 +209,6 @@ fn as_it_is(record: Record) -> Item {
         }
     };
     Item { content, label: record.label, path: record.path }
-}
-
-fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, ItemError> {
-    let size = std::fs::metadata(path).map_err(ItemError::unreadable)?.len();
-    if size > limits.max_bytes {
-        return Err(ItemError::too_many_bytes(size, limits.max_bytes));
-    }
-    std::fs::read(path).map_err(ItemError::unreadable)
 }
 
 #[cfg(test)]

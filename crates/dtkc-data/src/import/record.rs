@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use dtkc_item::{ImageShape, ItemError, Resize};
+use dtkc_source::Reason;
 
 use super::ImportError;
 
@@ -128,6 +129,11 @@ pub trait Importer: Send {
     /// header cannot be read are left out.
     fn samples(&mut self, _wanted: usize) -> Result<Vec<Sample>, ImportError> {
         Ok(Vec::new())
+    }
+
+    /// What was passed over on the way to the records, by its name below the source.
+    fn passed_over(&self) -> &[(String, Reason)] {
+        &[]
     }
 
     /// Yields every record in order, holding no more than a few of them at a time.

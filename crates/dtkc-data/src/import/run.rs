@@ -9,11 +9,12 @@ use dtkc_dataset::{Compression, Writer, WriterOptions};
 use dtkc_image::Limits;
 use dtkc_item::ItemError;
 use dtkc_observe::Observer;
+use dtkc_source::{PassedOver, Reason};
 
 use super::ImportError;
 use super::classes::{Fate, Known, Relabel};
 use super::detect::{self, Format, Input};
-use super::images::names::LabelsFrom;
+use super::labels::LabelsFrom;
 use super::open::{self, ReadOptions};
 use super::pipeline::{self, Item, Pipeline, Ready};
 use super::record::Importer;
@@ -86,6 +87,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
     let relabel = Relabel::plan(&descriptions, &options.classes, &options.known)?;
     notes.extend(relabel.notes.iter().cloned());
     let target = Target::choose(&mut sources, options, &mut notes)?;
+    let passed = passed_over(&sources);
     let writer = WriterOptions {
         compression: options.compression,
         paths: sources.iter().any(|s| s.describe().paths),
@@ -112,6 +114,9 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
     let Run { writer, count, counts, skipped, .. } = run;
     writer.finish()?;
     let skipped_file = skipped::write(&options.out, &skipped)?;
+    let passed_over_file = skipped::write_passed(&options.out, &passed)?;
+    let mut passed_over = PassedOver::default();
+    passed.iter().for_each(|(_, reason)| passed_over.add(*reason));
     Ok(Summary {
         out: options.out.clone(),
         name,
@@ -124,10 +129,25 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
         classes: class_counts(&counts, relabel.names.as_deref()),
         skipped: skipped.len() as u64,
         skipped_file,
+        passed_over: passed_over.counts(),
+        passed_over_file,
         notes,
         bytes: std::fs::metadata(&options.out).map_or(0, |m| m.len()),
         seconds: started.elapsed().as_secs_f64(),
     })
+}
+
+/// What was passed over, named as records are.
+fn passed_over(sources: &[Box<dyn Importer>]) -> Vec<(String, Reason)> {
+    let several = sources.len() > 1;
+    let named = |source: &dyn Importer, name: &str| match &source.describe().origin {
+        Some(origin) if several => format!("{origin}/{name}"),
+        _ => name.to_owned(),
+    };
+    let of = |source: &Box<dyn Importer>| -> Vec<(String, Reason)> {
+        source.passed_over().iter().map(|(name, reason)| (named(source.as_ref(), name), *reason)).collect()
+    };
+    sources.iter().flat_map(of).collect()
 }
 
 /// A folder that is not there is better found now than after the sources were read.

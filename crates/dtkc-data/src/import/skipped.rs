@@ -1,9 +1,9 @@
-//! The list of what was skipped, beside the dataset.
+//! The lists beside the dataset: images that were skipped, and files that were passed over.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use dtkc_item::ItemError;
+use dtkc_source::{ListFile, Reason};
 
 use super::ImportError;
 
@@ -16,34 +16,29 @@ pub struct Skipped {
     pub error: ItemError,
 }
 
-/// Where the list goes: `set.h5.skipped.csv` for `set.h5`.
-pub fn list_path(out: &Path) -> PathBuf {
-    let mut name = out.file_name().unwrap_or_default().to_owned();
-    name.push(".skipped.csv");
-    out.with_file_name(name)
-}
-
-/// Writes the list, or removes that of an earlier import where nothing was skipped this time.
+/// Writes `set.h5.skipped.csv` for `set.h5`, or removes that of an earlier import where nothing was skipped this time.
 pub fn write(out: &Path, skipped: &[Skipped]) -> Result<Option<PathBuf>, ImportError> {
-    let path = list_path(out);
-    if skipped.is_empty() {
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(ImportError::read(&path, error)),
-            _ => return Ok(None),
-        }
-    }
-    let mut text = String::from("path,code,reason\n");
-    for item in skipped {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{},{},{}", field(&item.path), item.error.code, field(&item.error.message));
-    }
-    dtkc_files::write(&path, text.as_bytes())?;
-    Ok(Some(path))
+    let lines = skipped.iter().map(|item| (item.path.as_str(), &*item.error.code, item.error.message.as_str()));
+    list(out, ".skipped.csv", lines)
 }
 
-/// A CSV field, quoted where it must be.
-fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+/// The same for `set.h5.passed-over.csv`: files that are no images, and were left where they are.
+pub fn write_passed(out: &Path, passed: &[(String, Reason)]) -> Result<Option<PathBuf>, ImportError> {
+    list(out, ".passed-over.csv", passed.iter().map(|(path, reason)| (path.as_str(), reason.code(), reason.text())))
+}
+
+fn list<'a>(
+    out: &Path,
+    ending: &str,
+    lines: impl Iterator<Item = (&'a str, &'a str, &'a str)>,
+) -> Result<Option<PathBuf>, ImportError> {
+    let mut name = out.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    let mut list = ListFile::new(&out.with_file_name(name));
+    for (path, code, reason) in lines {
+        list.add(path, code, reason)?;
+    }
+    Ok(list.finish()?)
 }
 
 #[cfg(test)]
@@ -51,16 +46,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_csv_and_goes_away_again() {
+    fn each_list_lies_beside_the_dataset_and_goes_away_again() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("a.h5");
         let error = ItemError::new("empty", "the file is empty");
-        let skipped = [Skipped { path: "x, \"y\".png".into(), error }];
-        let path = write(&out, &skipped).unwrap().unwrap();
+        let path = write(&out, &[Skipped { path: "y.png".into(), error }]).unwrap().unwrap();
         assert_eq!(path.file_name().unwrap(), "a.h5.skipped.csv");
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text, "path,code,reason\n\"x, \"\"y\"\".png\",empty,the file is empty\n");
-        assert_eq!(write(&out, &[]).unwrap(), None);
-        assert!(!path.exists());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "path,code,reason\ny.png,empty,the file is empty\n");
+        let path = write_passed(&out, &[(".x".into(), Reason::Hidden)]).unwrap().unwrap();
+        assert_eq!(path.file_name().unwrap(), "a.h5.passed-over.csv");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "path,code,reason\n.x,hidden,it is hidden\n");
+        assert_eq!((write(&out, &[]).unwrap(), write_passed(&out, &[]).unwrap()), (None, None));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

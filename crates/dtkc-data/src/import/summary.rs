@@ -35,6 +35,11 @@ pub struct Summary {
     /// The list of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skipped_file: Option<PathBuf>,
+    /// Files that were passed over because they are no images, by the reason's code.
+    pub passed_over: BTreeMap<&'static str, u64>,
+    /// The list of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_over_file: Option<PathBuf>,
     /// Remarks, such as how the size was chosen.
     pub notes: Vec<String>,
     /// Bytes of the file.

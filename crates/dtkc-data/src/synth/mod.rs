@@ -141,6 +141,8 @@ pub fn generate(options: &SynthOptions, observer: &dyn Observer) -> Result<Summa
         unlabelled: 0,
         skipped: 0,
         skipped_file: None,
+        passed_over: BTreeMap::new(),
+        passed_over_file: None,
         notes: Vec::new(),
         bytes: std::fs::metadata(&options.out).map_or(0, |m| m.len()),
         seconds: started.elapsed().as_secs_f64(),

@@ -12,6 +12,7 @@ use dtkc_label::label::{LabelOptions, Outcome, Output};
 use dtkc_label::output::Format;
 use dtkc_label::shard::Shard;
 use dtkc_label::sort::How;
+use serde_json::json;
 
 use super::{failed, report};
 
@@ -25,8 +26,9 @@ Examples:
   dtkc-label --model mnist --input digits.h5 --output part-2.csv --shard 2/8
   dtkc-label merge part-*.csv --output labels.csv
 
-Inputs may be folders (walked down, image files by their ending, hidden ones passed over), files, quoted
-patterns, .zip, .tar, .tar.gz, datasets (.h5), or - for a list of paths on standard input.
+Inputs may be folders, files, quoted patterns, archives (.zip, .tar, .tar.gz, .tar.bz2), datasets (.h5), or -
+for a list of paths on standard input. In folders and archives images are known by their extension, or without
+one by their first bytes; hidden files are passed over, and what is passed over is listed in OUT.passed-over.csv.
 Ctrl-C leaves a valid output with the rows so far; the same command with --resume goes on.
 Exit codes: 0 done, 1 failed (or images failed and --strict), 2 wrong flags, 130 interrupted.";
 
@@ -64,7 +66,8 @@ pub struct LabelArgs {
     #[arg(long, value_name = "P", value_parser = probability, help_heading = "Rows")]
     min_confidence: Option<f32>,
 
-    /// Compare with the labels of the dataset, or with the names of the images' folders
+    /// Compare with the labels of the dataset, or with the folders of the images: the first below what all have in
+    /// common and below train, test and the like
     #[arg(long, help_heading = "Rows")]
     truth: bool,
 
@@ -150,7 +153,12 @@ impl LabelArgs {
         let outcome = dtkc_label::label(&options, &Terminal::new(self.quiet)).map_err(failed)?;
         let to_stream = matches!(options.output, Output::Stream(_));
         if self.json {
-            report::json(&outcome.summary, outcome.seconds, outcome.processed, outcome.failed_list.as_deref())?;
+            let more = json!({
+                "failed_list": outcome.failed_list,
+                "passed_over": outcome.fed.passed.counts(),
+                "passed_over_list": outcome.passed_list,
+            });
+            report::json(&outcome.summary, outcome.seconds, outcome.processed, more)?;
         } else if !self.quiet {
             report::table(&outcome.summary, to_stream)?;
             self.say_done(&outcome);
@@ -225,10 +233,13 @@ impl LabelArgs {
                 eprintln!("{what} {}", place.display());
             }
         }
-        match outcome.fed.skipped {
+        let passed = &outcome.fed.passed;
+        let place =
+            outcome.passed_list.as_ref().map_or(String::new(), |list| format!(", listed in {}", list.display()));
+        match passed.total() {
             0 => {}
-            1 => eprintln!("1 other file was passed over"),
-            files => eprintln!("{} other files were passed over", dtkc_human::count(files)),
+            1 => eprintln!("1 other file was passed over ({}){place}", passed.kinds()),
+            files => eprintln!("{} other files were passed over ({}){place}", dtkc_human::count(files), passed.kinds()),
         }
     }
 

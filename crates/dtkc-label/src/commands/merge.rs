@@ -6,6 +6,7 @@ use clap::Args;
 use dtkc_cli::Terminal;
 use dtkc_cli::exit::Interrupted;
 use dtkc_label::merge::MergeOptions;
+use serde_json::json;
 
 use super::{failed, report};
 
@@ -65,7 +66,8 @@ impl MergeArgs {
         }
         if self.json {
             let seconds = started.elapsed().as_secs_f64();
-            report::json(&merged.summary, seconds, merged.summary.images, merged.failed_list.as_deref())?;
+            let more = json!({ "failed_list": merged.failed_list });
+            report::json(&merged.summary, seconds, merged.summary.images, more)?;
         } else if !self.quiet {
             report::table(&merged.summary, false)?;
         }

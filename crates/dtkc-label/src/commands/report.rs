@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dtkc_label::table;
 use dtkc_label::tally::Summary;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The table, beside the rows where these are on standard output.
 pub fn table(summary: &Summary, to_stderr: bool) -> anyhow::Result<()> {
@@ -17,13 +17,13 @@ pub fn table(summary: &Summary, to_stderr: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The figures for programs.
-pub fn json(summary: &Summary, seconds: f64, processed: u64, failed_list: Option<&Path>) -> anyhow::Result<()> {
+/// The figures for programs, with what `more` says.
+pub fn json(summary: &Summary, seconds: f64, processed: u64, more: Value) -> anyhow::Result<()> {
     let mut value = serde_json::to_value(summary)?;
     if let Some(map) = value.as_object_mut() {
         map.insert("seconds".into(), json!(seconds));
         map.insert("images_per_second".into(), json!(processed as f64 / seconds.max(1e-9)));
-        map.insert("failed_list".into(), json!(failed_list));
+        map.extend(more.as_object().cloned().unwrap_or_default());
     }
     writeln!(std::io::stdout(), "{value:#}")?;
     Ok(())

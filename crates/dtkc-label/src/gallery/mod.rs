@@ -12,11 +12,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use dtkc_image::Limits;
+use dtkc_source::BodyReader;
 pub use page::About;
 pub use picks::{Pick, Picks};
 
 use crate::error::Result;
-use crate::source::{Body, BodyReader, Found, Inputs};
+use crate::source::{Inputs, Origin};
 use crate::tally::Summary;
 
 /// Writes the page.
@@ -40,14 +41,16 @@ fn read_thumbnails(inputs: &Inputs, limits: Limits, picks: &Picks) -> Result<BTr
     let mut thumbnails = BTreeMap::new();
     let mut reader = BodyReader::new(limits.max_bytes);
     let mut index = 0;
-    let mut seen = |mut found: Found| {
+    let mut seen = |mut origin: Origin| {
         if wanted.contains(&index) {
-            let made = match &mut found.body {
-                Body::Row { table, row } => {
+            let made = match &mut origin {
+                Origin::Row { table, row, .. } => {
                     let pixels = table.pixels(*row..*row + 1).ok();
                     pixels.and_then(|pixels| thumbnail::from_pixels(&pixels, table.shape()))
                 }
-                body => reader.read(body).ok().and_then(|bytes| thumbnail::from_encoded(&bytes, limits)),
+                Origin::Encoded(found) => {
+                    reader.read(&mut found.body).ok().and_then(|bytes| thumbnail::from_encoded(&bytes, limits))
+                }
             };
             thumbnails.extend(made.map(|made| (index, made)));
         }

@@ -1,6 +1,10 @@
 //! What is looked at before a run begins.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+use dtkc_observe::Observer;
+use dtkc_source::classes::FolderClasses;
 
 use super::{LabelOptions, Outcome, Output};
 use crate::error::{LabelError, Result};
@@ -44,6 +48,23 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
     }
     let paths = [options.gallery.as_ref().map(|(path, _)| path), options.failed.as_ref()];
     paths.into_iter().flatten().try_for_each(|path| finish::check_folder(path))
+}
+
+/// The classes that folders stand for. Where nothing has a class there is nothing to compare with.
+pub(super) fn classes(inputs: &Inputs, observer: &dyn Observer) -> Result<FolderClasses> {
+    observer.begin("find classes", "images", None);
+    let classes = inputs.classes(&mut || {
+        observer.advance(1);
+        if observer.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    observer.end();
+    match classes.any() || inputs.tables().next().is_some() || observer.stop() {
+        true => Ok(classes),
+        false => {
+            let text = "the images lie in no folders that could be classes to compare with; leave --truth out";
+            Err(LabelError::Settings(text.into()))
+        }
+    }
 }
 
 /// The path with links resolved, as far as it exists.
@@ -99,5 +120,6 @@ pub(super) fn complete_already(options: &LabelOptions, head: &Head) -> Result<Op
     let list = options.failed.clone().unwrap_or_else(|| failures::path_for(path));
     let failed_list = (summary.failed > 0).then_some(list);
     let fed = Fed { seen: summary.images, ..Fed::default() };
-    Ok(Some(Outcome { summary, fed, failed_list, processed: 0, seconds: 0.0, complete_already: true }))
+    let passed_list = Some(failures::passed_path_for(path)).filter(|list| list.exists());
+    Ok(Some(Outcome { summary, fed, failed_list, passed_list, processed: 0, seconds: 0.0, complete_already: true }))
 }

@@ -11,6 +11,7 @@ use dtkc_observe::Observer;
 use run::Run;
 
 use crate::error::Result;
+use crate::failures;
 use crate::feed::{Fed, FeedOptions};
 use crate::job::Head;
 use crate::output::Format;
@@ -75,6 +76,8 @@ pub struct Outcome {
     pub fed: Fed,
     /// Where the failures are listed, if there are any.
     pub failed_list: Option<PathBuf>,
+    /// Where the files that were passed over are listed, if there are any.
+    pub passed_list: Option<PathBuf>,
     /// Images of this run.
     pub processed: u64,
     /// How long they took.
@@ -85,12 +88,13 @@ pub struct Outcome {
 
 /// Runs to the end, or until the observer asks for a stop; what is done by then is kept.
 pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome> {
-    let inputs = Inputs::open(&options.inputs)?;
+    let inputs = Inputs::open(&options.inputs, options.limits.max_bytes)?;
     check::check(options, &inputs)?;
     let head = Head { shard: options.shard, settings: check::settings(options) };
     if let Some(outcome) = check::complete_already(options, &head)? {
         return Ok(outcome);
     }
+    let classes = if options.truth { Some(check::classes(&inputs, observer)?) } else { None };
     let runtime = Runtime::for_device(options.device, options.onnxruntime.as_deref())?;
     // Before the journal: a model that cannot be run leaves nothing behind.
     let pool = Pool::start(&runtime, &options.model, &pool_options(options))?;
@@ -102,13 +106,18 @@ pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome>
         }
         None => None,
     };
+    let passed_list = match &options.output {
+        Output::File(path, _) => Some(failures::passed_path_for(path)),
+        Output::Stream(_) => None,
+    };
     let plan = Plan {
         inputs: &inputs,
         model: &options.model,
         feed: FeedOptions {
             batch: options.batch,
             shard: options.shard,
-            truth: options.truth,
+            classes: classes.as_ref(),
+            passed_list: passed_list.as_deref(),
             keep_bytes: sorter.is_some(),
             max_bytes: options.limits.max_bytes,
         },

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use dtkc_infer::Pool;
 use dtkc_observe::Observer;
+use dtkc_source::{ListFile, PassedOver};
 
 use super::{LabelOptions, Outcome, Output};
 use crate::error::{LabelError, Result};
@@ -128,10 +129,10 @@ impl<'a> Run<'a> {
     }
 
     /// Makes what was asked for. The journal is removed last: until then a kill can be resumed.
-    pub(super) fn finish(self, inputs: &Inputs, fed: Fed) -> Result<Outcome> {
+    pub(super) fn finish(self, inputs: &Inputs, mut fed: Fed) -> Result<Outcome> {
         if fed.seen == 0 && !fed.stopped {
             self.sink.discard()?;
-            return Err(LabelError::NoImages(no_images(&self.options.inputs, fed.skipped)));
+            return Err(LabelError::NoImages(no_images(&self.options.inputs, &fed.passed)));
         }
         let summary = self.figures.tally.summary()?;
         let (failed_list, journal) = match self.sink {
@@ -148,14 +149,17 @@ impl<'a> Run<'a> {
                 (list, Some(journal))
             }
         };
+        let mut passed_list = None;
         if !fed.stopped {
+            passed_list = fed.list.take().map(ListFile::finish).transpose()?.flatten();
             if let Some((page, _)) = &self.options.gallery {
                 write_gallery(page, self.options, inputs, &self.figures.picks, &summary)?;
             }
             journal.map_or(Ok(()), Journal::remove)?;
         }
         let seconds = self.started.elapsed().as_secs_f64();
-        Ok(Outcome { summary, fed, failed_list, processed: self.processed, seconds, complete_already: false })
+        let processed = self.processed;
+        Ok(Outcome { summary, fed, failed_list, passed_list, processed, seconds, complete_already: false })
     }
 }
 
@@ -239,14 +243,15 @@ fn write_gallery(page: &Path, options: &LabelOptions, inputs: &Inputs, picks: &P
     gallery::write(page, inputs, options.limits, picks, summary, &about)
 }
 
-fn no_images(inputs: &[String], skipped: u64) -> String {
+fn no_images(inputs: &[String], passed: &PassedOver) -> String {
     let what = inputs.join(", ");
-    match skipped {
+    match passed.total() {
         0 => format!("there is no image in {what}; check the path or the pattern"),
-        _ => format!(
-            "there is no image in {what}: its {} are passed over because of their names; \
+        total => format!(
+            "there is no image in {what}: its {} are passed over ({}); \
              name files of any ending with a pattern, as in --input 'folder/*'",
-            if skipped == 1 { "1 file".to_owned() } else { format!("{} files", dtkc_human::count(skipped)) }
+            if total == 1 { "1 file".to_owned() } else { format!("{} files", dtkc_human::count(total)) },
+            passed.kinds()
         ),
     }
 }

@@ -6,8 +6,14 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::{Body, Found, Visitor};
+use super::{Origin, Visitor};
 use crate::error::{LabelError, Result};
+
+/// Whether a file is a dataset by its first bytes, or by its name where it is damaged.
+pub(super) fn is_dataset(path: &Path) -> bool {
+    let named = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("h5") || e.eq_ignore_ascii_case("hdf5"));
+    named || dtkc_source::read_head(path, 8).is_ok_and(|head| head == b"\x89HDF\r\n\x1a\n")
+}
 
 /// An open dataset of images.
 pub struct Table {
@@ -89,7 +95,7 @@ impl Table {
 /// Visits every row. Paths and pixels are read later, in runs.
 pub(super) fn visit(table: &Arc<Table>, visitor: &mut dyn Visitor) -> ControlFlow<()> {
     for row in 0..table.len() {
-        visitor.found(Found { path: String::new(), place: 0, body: Body::Row { table: table.clone(), row } })?;
+        visitor.found(Origin::Row { path: String::new(), table: table.clone(), row })?;
     }
     ControlFlow::Continue(())
 }

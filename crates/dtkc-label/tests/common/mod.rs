@@ -56,10 +56,15 @@ impl Place {
         self.write(name, files::zip(entries));
     }
 
-    /// A tar, gzipped where its name says so.
+    /// A tar, packed where its name says so.
     pub fn tar(&self, name: &str, entries: &[(&str, Vec<u8>)]) {
         let tar = files::tar(entries);
-        self.write(name, if name.ends_with("gz") { files::gz(&tar) } else { tar });
+        let packed = match name.rsplit('.').next() {
+            Some("gz" | "tgz") => files::gz(&tar),
+            Some("bz2") => files::bz2(&tar),
+            _ => tar,
+        };
+        self.write(name, packed);
     }
 
     /// The labeller with the model and without progress, about to run.

@@ -18,6 +18,7 @@ pub use budget::{Budget, Held};
 pub use json::AssignBody;
 
 use self::archive::ArchiveLimits;
+use crate::answer::PassedOver;
 use crate::config::ServeConfig;
 use crate::engine::{Content, Upload};
 use crate::error::ApiError;
@@ -30,6 +31,8 @@ const SMALL_BODY: usize = 64 << 10;
 pub struct Intake {
     /// The images, at least one.
     pub uploads: Vec<Upload>,
+    /// What was passed over in zips.
+    pub passed: PassedOver,
     /// The memory they hold.
     pub held: Held,
     /// True where the body was one image and nothing around it: its problem is the request's problem.
@@ -53,24 +56,25 @@ pub async fn read(
     let body = Body::open(headers, payload, config.max_body, held)?;
     let intake = match kind {
         Kind::Multipart => {
-            let (uploads, held) = multipart::read(headers, body, limits).await?;
-            Intake { uploads, held, raw: false, top_k: None, embedding: None }
+            let (uploads, passed, held) = multipart::read(headers, body, limits).await?;
+            Intake { uploads, passed, held, raw: false, top_k: None, embedding: None }
         }
         Kind::Json => {
             let (bytes, held) = body.collect(headers).await?;
             let parsed = parse_maybe_blocking(bytes, |bytes| json::parse(bytes)).await?;
             let (top_k, embedding) = (parsed.top_k, parsed.embedding);
-            Intake { uploads: json::uploads(parsed.images), held, raw: false, top_k, embedding }
+            let uploads = json::uploads(parsed.images);
+            Intake { uploads, passed: PassedOver::default(), held, raw: false, top_k, embedding }
         }
         Kind::Binary => {
             let (bytes, held) = body.collect(headers).await?;
-            let raw = !archive::looks_like_zip(&bytes);
-            let uploads = if raw {
-                vec![Upload { name: "0".into(), content: Content::Encoded(bytes) }]
+            let raw = !archive::is_zip(&bytes);
+            let (uploads, passed) = if raw {
+                (vec![Upload { name: "0".into(), content: Content::Encoded(bytes) }], PassedOver::default())
             } else {
                 blocking(move || archive::open(bytes, limits)).await??
             };
-            Intake { uploads, held, raw, top_k: None, embedding: None }
+            Intake { uploads, passed, held, raw, top_k: None, embedding: None }
         }
     };
     check_count(&intake.uploads, limits.max_images)?;

@@ -8,25 +8,32 @@ use futures_util::TryStreamExt;
 use super::archive::{self, ArchiveLimits};
 use super::body::Body;
 use super::budget::Held;
+use crate::answer::PassedOver;
 use crate::engine::{Content, Upload};
 use crate::error::ApiError;
 
-/// Reads every file of the form, zips included, in the order in which they come.
-pub async fn read(headers: &HeaderMap, body: Body, limits: ArchiveLimits) -> Result<(Vec<Upload>, Held), ApiError> {
+/// Reads every file of the form, zips included, in the order in which they come, and what was passed over in zips.
+pub async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    limits: ArchiveLimits,
+) -> Result<(Vec<Upload>, PassedOver, Held), ApiError> {
     let meter = body.meter();
     let explain = |error: MultipartError| {
         let problem = meter.borrow_mut().take_problem();
         problem.unwrap_or_else(|| ApiError::BadMultipart(error.to_string().to_lowercase()))
     };
     let mut form = Multipart::new(headers, body);
-    let mut uploads: Vec<Upload> = Vec::new();
+    let (mut uploads, mut passed): (Vec<Upload>, PassedOver) = Default::default();
     while let Some(mut field) = form.try_next().await.map_err(explain)? {
         let name = file_name(&field, uploads.len());
         let bytes = content(&mut field).await.map_err(explain)?;
-        if archive::looks_like_zip(&bytes) {
+        if archive::is_zip(&bytes) {
             let left = ArchiveLimits { max_images: limits.max_images - uploads.len(), ..limits };
             let opened = super::blocking(move || archive::open(bytes, left)).await?;
-            uploads.extend(opened.map_err(|error| whole_limit(error, limits))?);
+            let (images, others) = opened.map_err(|error| whole_limit(error, limits))?;
+            uploads.extend(images);
+            passed.join(others);
         } else if uploads.len() == limits.max_images {
             return Err(ApiError::TooManyImages { limit: limits.max_images });
         } else {
@@ -34,7 +41,7 @@ pub async fn read(headers: &HeaderMap, body: Body, limits: ArchiveLimits) -> Res
         }
     }
     let held = meter.borrow_mut().take_held();
-    Ok((uploads, held))
+    Ok((uploads, passed, held))
 }
 
 /// The client should read the limit of the request, not what was left of it for one archive.

@@ -50,8 +50,9 @@ pub struct FileContent(Vec<u8>);
 
 /// Assign images to the clusters of the default model.
 ///
-/// Send one image, a zip, multipart files or JSON with base64; the answer has one entry per image, in order. An
-/// image that cannot be used gets an `error` of its own and does not disturb the others. The headers
+/// Send one image, a zip, multipart files or JSON with base64; the answer has one entry per image, in order, those of a
+/// zip in natural order of their names. An image that cannot be used gets an `error` of its own and does not disturb the
+/// others; files of a zip that are no images are passed over and counted. The headers
 /// `x-queue-ms` and `x-inference-ms` say where the time went.
 #[utoipa::path(
     post, path = "/v1/assign", tag = "assign", params(AssignQuery),
@@ -104,7 +105,7 @@ async fn handle(
     }
     let reading = intake::read(request, payload, &state.config, state.budget.open());
     let intake = tokio::time::timeout_at(deadline.into(), reading).await.map_err(|_| ApiError::SlowBody(timeout))??;
-    let Intake { mut uploads, held, raw, top_k, embedding } = intake;
+    let Intake { mut uploads, passed, held, raw, top_k, embedding } = intake;
     let names: Vec<String> = uploads.iter_mut().map(|upload| std::mem::take(&mut upload.name)).collect();
     let want_embedding = embedding.or(query.embedding).unwrap_or(false);
     if top_k.max(query.top_k).is_some_and(|k| k > MOST_CLUSTERS) {
@@ -119,6 +120,7 @@ async fn handle(
     let assigned = Assigned {
         model: slot.name().to_owned(),
         names,
+        passed_over: passed,
         outcomes: std::mem::take(&mut answered.outcomes),
         cluster_names: served.cluster_names(),
         top_k: top_k.or(query.top_k).unwrap_or(0) as usize,

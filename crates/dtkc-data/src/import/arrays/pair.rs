@@ -1,6 +1,6 @@
 //! Which of a file's arrays are images, which are their labels, and what belongs together.
 
-use super::super::natural;
+use super::super::splits;
 use super::layout::show;
 
 /// An array of a file, as far as its header says.
@@ -43,10 +43,7 @@ pub fn find(arrays: &[Named], keys: &Keys) -> Result<Vec<Pair>, String> {
         Some(key) => by_key(arrays, key, "--images-key")?,
         None => by_role(arrays)?,
     };
-    pairs.sort_by(|&a, &b| {
-        let (a, b) = (&arrays[a].name, &arrays[b].name);
-        natural::split_rank(a).cmp(&natural::split_rank(b)).then_with(|| natural::compare(a, b))
-    });
+    pairs.sort_by(|&a, &b| splits::compare(&arrays[a].name, &arrays[b].name));
     let labels = match &keys.labels {
         Some(key) => Some(by_key(arrays, key, "--labels-key")?),
         None => None,

@@ -1,0 +1,156 @@
+//! What is found, where its bytes are, and who is told.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dtkc_item::ItemError;
+
+use crate::{Reason, ZipEntry};
+
+/// One item that was found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Its full name for people: the path of a file, or that of the archive and the name in it.
+    pub path: String,
+    /// Where in `path` the part begins that lies below the folder or archive; 0 for a file that was named itself.
+    pub place: usize,
+    /// Where its bytes are.
+    pub body: Body,
+}
+
+/// Where the bytes of an item are.
+#[derive(Debug, Clone)]
+pub enum Body {
+    /// A file of its own.
+    File(PathBuf),
+    /// A stretch of a file (an entry of a tar).
+    Slice {
+        /// The archive.
+        archive: Arc<Path>,
+        /// First byte.
+        offset: u64,
+        /// Number of bytes.
+        length: u64,
+    },
+    /// An entry of a zip.
+    Zip {
+        /// The archive.
+        archive: Arc<Path>,
+        /// Where in it.
+        entry: ZipEntry,
+    },
+    /// Already here (a compressed tar can be read only from front to back).
+    Bytes(Vec<u8>),
+    /// Should have been an item.
+    Broken(ItemError),
+}
+
+impl Body {
+    /// How many bytes reading it takes, as far as that is known without opening it.
+    pub fn size(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Slice { length, .. } => *length,
+            Self::Zip { entry, .. } => entry.size(),
+            Self::File(_) | Self::Broken(_) => 0,
+        }
+    }
+}
+
+impl Found {
+    /// A file that was named itself.
+    pub fn file(path: &Path) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), place: 0, body: Body::File(path.to_owned()) }
+    }
+
+    /// Something below a folder or an archive.
+    pub(crate) fn below(root: &Path, name: &str, body: Body) -> Self {
+        let path = Self::path_below(root, name);
+        Self { place: path.len() - name.len(), path, body }
+    }
+
+    /// The full name of something below a folder or an archive.
+    fn path_below(root: &Path, name: &str) -> String {
+        let root = root.to_string_lossy();
+        format!("{}/{name}", root.trim_end_matches(std::path::MAIN_SEPARATOR))
+    }
+
+    /// Something that cannot be read at all.
+    pub fn broken(path: &Path, error: ItemError) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), place: 0, body: Body::Broken(error) }
+    }
+
+    /// The name below the folder or archive; the whole path of a file that was named itself.
+    pub fn name(&self) -> &str {
+        self.path.get(self.place..).unwrap_or(&self.path)
+    }
+
+    /// The folder or archive; `None` for a file that was named itself.
+    pub fn root(&self) -> Option<&str> {
+        self.path.get(..self.place.checked_sub(1)?)
+    }
+}
+
+/// Something that is passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Passed<'a> {
+    /// The folder or archive that it lies in.
+    pub root: &'a Path,
+    /// Its name below that.
+    pub name: &'a str,
+    /// Why.
+    pub reason: Reason,
+}
+
+impl Passed<'_> {
+    /// Its full name for people.
+    pub fn path(&self) -> String {
+        Found::path_below(self.root, self.name)
+    }
+}
+
+/// Is told what is found, in order.
+pub trait Visitor {
+    /// An item, or something that should have been one. The answer says whether to go on.
+    fn found(&mut self, found: Found) -> ControlFlow<()>;
+
+    /// Something that is passed over.
+    fn passed(&mut self, passed: Passed<'_>) {
+        let _ = passed;
+    }
+
+    /// An archive that is cut off or damaged, or its last entry: always [`Body::Broken`], and the end of that archive.
+    /// Whoever must have all or nothing fails here; by default it is an item that failed.
+    fn damaged(&mut self, found: Found) -> ControlFlow<()> {
+        self.found(found)
+    }
+
+    /// A file that a list or a pattern names and that is not an image by its name, before it is opened. A visitor that
+    /// reads such files itself says so with an answer.
+    fn named(&mut self, path: &Path) -> Option<ControlFlow<()>> {
+        let _ = path;
+        None
+    }
+}
+
+impl<F: FnMut(Found) -> ControlFlow<()>> Visitor for F {
+    fn found(&mut self, found: Found) -> ControlFlow<()> {
+        self(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lie_below_their_roots() {
+        let found = Found::below(Path::new("photos/"), "a/1.png", Body::Bytes(vec![]));
+        assert_eq!((found.path.as_str(), found.name(), found.root()), ("photos/a/1.png", "a/1.png", Some("photos")));
+        let found = Found::below(Path::new("/"), "1.png", Body::Bytes(vec![]));
+        assert_eq!((found.path.as_str(), found.name(), found.root()), ("/1.png", "1.png", Some("")));
+        let found = Found::file(Path::new("x/1.png"));
+        assert_eq!((found.name(), found.root()), ("x/1.png", None));
+    }
+}

@@ -1,0 +1,105 @@
+//! Patterns such as `photos/**/*.jpg`, for shells that do not expand them and for lists too long for a command line.
+
+use std::ops::ControlFlow;
+use std::path::{Component, Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::folder::{self, Met};
+use crate::input::visit_named;
+use crate::{Found, SourceError, Visitor};
+
+const SPECIAL: [char; 4] = ['*', '?', '[', '{'];
+
+/// True where the text is more than a plain path.
+pub(crate) fn is_pattern(text: &str) -> bool {
+    text.contains(SPECIAL)
+}
+
+/// A pattern, and the folder where its walk begins.
+#[derive(Debug)]
+pub struct Pattern {
+    base: PathBuf,
+    max_depth: usize,
+    matcher: GlobMatcher,
+}
+
+impl Pattern {
+    /// Reads a pattern; the folder before its first special character must be there.
+    pub fn new(text: &str) -> Result<Self, SourceError> {
+        let path = Path::new(text);
+        let plain = |part: &Component<'_>| !is_pattern(&part.as_os_str().to_string_lossy());
+        let base: PathBuf = path.components().take_while(plain).collect();
+        let rest = path.components().count() - base.components().count();
+        let glob = GlobBuilder::new(text.trim_start_matches("./")).literal_separator(true).build();
+        let glob = glob.map_err(|e| SourceError::input(text, format!("is not a valid pattern ({})", e.kind())))?;
+        let base = if base.as_os_str().is_empty() { PathBuf::from(".") } else { base };
+        if !base.is_dir() {
+            return Err(SourceError::input(text, format!("matches nothing: {} is not a folder", base.display())));
+        }
+        let max_depth = if text.contains("**") { usize::MAX } else { rest.saturating_sub(1) };
+        Ok(Self { base, max_depth, matcher: glob.compile_matcher() })
+    }
+
+    /// The folder where the walk begins.
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// Shows every file that matches to `seen`, and every folder that could not be read. What does not match is not
+    /// passed over: nobody asked for it.
+    pub(crate) fn each(&self, seen: &mut dyn FnMut(Result<&Path, Found>) -> ControlFlow<()>) -> ControlFlow<()> {
+        folder::walk(&self.base, self.max_depth, &mut |met| match met {
+            Met::File(path, _) => {
+                let path = path.strip_prefix(".").unwrap_or(&path);
+                if self.matcher.is_match(path) { seen(Ok(path)) } else { ControlFlow::Continue(()) }
+            }
+            Met::Passed(..) => ControlFlow::Continue(()),
+            Met::Unreadable(below, error) => seen(Err(folder::unlistable(&self.base, below, &error))),
+        })
+    }
+
+    /// Visits every file that matches; archives among them are opened.
+    pub(crate) fn visit(&self, max_bytes: u64, visitor: &mut dyn Visitor) -> ControlFlow<()> {
+        self.each(&mut |path| match path {
+            Ok(path) => visit_named(path, max_bytes, visitor),
+            Err(unreadable) => visitor.found(unreadable),
+        })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::testing::{Log, PNG, fill, zip};
+
+    #[test]
+    fn a_pattern_matches_below_its_base_only() {
+        let root = tempfile::tempdir().unwrap();
+        fill(root.path(), &["a/10.png", "a/2.jpg", "a/x/3.png", "b/4.png", "c.png", "b/.5.png", "d/notes.txt"]);
+        std::fs::write(root.path().join("d/e.dat"), zip(&[("in/6.png", PNG)])).unwrap();
+        let names = |pattern: &str| {
+            let text = root.path().join(pattern).to_string_lossy().into_owned();
+            let mut log = Log::default();
+            assert!(Pattern::new(&text).unwrap().visit(1000, &mut log).is_continue());
+            assert!(log.passed.is_empty());
+            let start = root.path().to_string_lossy().len() + 1;
+            log.found.iter().map(|found| found.path[start..].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("*/*.png"), ["a/10.png", "b/4.png"]);
+        assert_eq!(names("**/*.png"), ["a/10.png", "a/x/3.png", "b/4.png", "c.png"]);
+        assert_eq!(names("a/{?,??}.{png,jpg}"), ["a/2.jpg", "a/10.png"]);
+        assert_eq!(names("*.bmp"), [""; 0]);
+        // What a pattern names is meant, whatever its name says.
+        assert_eq!(names("d/*"), ["d/e.dat/in/6.png", "d/notes.txt"]);
+    }
+
+    #[test]
+    fn a_bad_pattern_says_why() {
+        for (text, part) in [("a[", "not a valid pattern"), ("no/such/*.png", "not a folder")] {
+            let error = Pattern::new(text).err().unwrap().to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
