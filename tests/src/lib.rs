@@ -1,19 +1,8 @@
 //! Helpers for the end-to-end tests in `tests/tests`, one file per user story.
 
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// The path of one of our programs, built into the same target folder as the running test.
-///
-/// # Panics
-/// If the program has not been built: `cargo build --release --workspace` does that, and `scripts/test.sh` runs it first.
-pub fn program(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("a test knows its own path");
-    let folder = test.ancestors().nth(2).expect("a test lies in target/PROFILE/deps");
-    let path = folder.join(name).with_extension(std::env::consts::EXE_EXTENSION);
-    assert!(path.is_file(), "{} is missing: run `cargo build --release --workspace` first", path.display());
-    path
-}
+pub use dtkc_testing::program;
 
 /// Runs a program of ours to its end.
 ///

@@ -1,6 +1,10 @@
 //! What `dtkc-data import` says and leaves behind when things go wrong around it.
 #![allow(clippy::unwrap_used)]
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dtkc_data::import::{ImportError, ImportOptions, import};
+use dtkc_observe::Observer;
 use dtkc_testing::files::{gray_png, zip};
 use dtkc_testing::{Place, Said, program};
 
@@ -91,4 +95,42 @@ fn ctrl_c_stops_with_130_and_leaves_nothing() {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(place.names(), ["images.npy"]);
+}
+
+/// Somebody who counts and has enough after a while.
+#[derive(Default)]
+struct Impatient {
+    seen: AtomicU64,
+    limit: u64,
+}
+
+impl Observer for Impatient {
+    fn begin(&self, work: &str, unit: &'static str, total: Option<u64>) {
+        assert_eq!((work, unit, total), ("importing", "images", Some(20)));
+    }
+
+    fn advance(&self, units: u64) {
+        self.seen.fetch_add(units, Ordering::Relaxed);
+    }
+
+    fn stop(&self) -> bool {
+        self.seen.load(Ordering::Relaxed) >= self.limit
+    }
+}
+
+#[test]
+fn an_observer_sees_every_item_and_may_stop() {
+    let place = Place::new();
+    for i in 0..20 {
+        place.write(&format!("set/{i}.png"), gray_png(4, 4, i));
+    }
+    let options = ImportOptions::new(place.path("a.h5"));
+    let patient = Impatient { limit: 21, ..Impatient::default() };
+    assert_eq!(import(&[place.path("set")], &options, &patient).unwrap().count, 20);
+    assert_eq!(patient.seen.into_inner(), 20);
+    std::fs::remove_file(place.path("a.h5")).unwrap();
+    let impatient = Impatient { limit: 7, ..Impatient::default() };
+    let error = import(&[place.path("set")], &options, &impatient).unwrap_err();
+    assert!(matches!(&error, ImportError::Interrupted(text) if text == "nothing was written"), "{error}");
+    assert_eq!((impatient.seen.into_inner(), place.names()), (7, vec!["set".to_owned()]));
 }

@@ -62,9 +62,13 @@ pub fn find(name: &str) -> Option<&'static KnownSet> {
     SETS.iter().find(|set| set.name == name)
 }
 
-macro_rules! file {
-    ($name:literal, $check:expr, $($url:literal),+) => {
-        Remote { name: $name, urls: &[$(concat!($url, $name)),+], check: $check, members: &[] }
+/// Files that lie below the same addresses, each with its check.
+macro_rules! files {
+    ($places:tt: $($name:literal is $check:expr),+ $(,)?) => {
+        &[$(files!(@one $name, $check, $places)),+]
+    };
+    (@one $name:literal, $check:expr, [$($place:literal),+]) => {
+        Remote { name: $name, urls: &[$(concat!($place, $name)),+], check: $check, members: &[] }
     };
 }
 
@@ -73,31 +77,15 @@ pub const SETS: &[KnownSet] = &[
     KnownSet {
         name: "mnist",
         title: "MNIST handwritten digits, 28x28 gray",
-        files: &[
-            file!(
-                "train-images-idx3-ubyte.gz",
-                Check::Content("ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+        files: files![
+            [
                 "https://ossci-datasets.s3.amazonaws.com/mnist/",
                 "https://storage.googleapis.com/cvdf-datasets/mnist/"
-            ),
-            file!(
-                "train-labels-idx1-ubyte.gz",
-                Check::Content("65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
-                "https://ossci-datasets.s3.amazonaws.com/mnist/",
-                "https://storage.googleapis.com/cvdf-datasets/mnist/"
-            ),
-            file!(
-                "t10k-images-idx3-ubyte.gz",
-                Check::Content("0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
-                "https://ossci-datasets.s3.amazonaws.com/mnist/",
-                "https://storage.googleapis.com/cvdf-datasets/mnist/"
-            ),
-            file!(
-                "t10k-labels-idx1-ubyte.gz",
-                Check::Content("ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
-                "https://ossci-datasets.s3.amazonaws.com/mnist/",
-                "https://storage.googleapis.com/cvdf-datasets/mnist/"
-            ),
+            ]:
+            "train-images-idx3-ubyte.gz" is Check::Content("ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"),
+            "train-labels-idx1-ubyte.gz" is Check::Content("65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"),
+            "t10k-images-idx3-ubyte.gz" is Check::Content("0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"),
+            "t10k-labels-idx1-ubyte.gz" is Check::Content("ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"),
         ],
         local: IDX,
         also: &[],
@@ -107,31 +95,15 @@ pub const SETS: &[KnownSet] = &[
     KnownSet {
         name: "fashion-mnist",
         title: "Fashion-MNIST clothes, 28x28 gray",
-        files: &[
-            file!(
-                "train-images-idx3-ubyte.gz",
-                Check::Content("c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"),
+        files: files![
+            [
                 "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
                 "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
-            ),
-            file!(
-                "train-labels-idx1-ubyte.gz",
-                Check::Content("bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"),
-                "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-                "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
-            ),
-            file!(
-                "t10k-images-idx3-ubyte.gz",
-                Check::Content("5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"),
-                "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-                "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
-            ),
-            file!(
-                "t10k-labels-idx1-ubyte.gz",
-                Check::Content("0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"),
-                "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
-                "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/"
-            ),
+            ]:
+            "train-images-idx3-ubyte.gz" is Check::Content("c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"),
+            "train-labels-idx1-ubyte.gz" is Check::Content("bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"),
+            "t10k-images-idx3-ubyte.gz" is Check::Content("5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"),
+            "t10k-labels-idx1-ubyte.gz" is Check::Content("0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"),
         ],
         local: IDX,
         also: &[],
@@ -144,17 +116,10 @@ pub const SETS: &[KnownSet] = &[
     KnownSet {
         name: "usps",
         title: "USPS handwritten digits, 16x16 gray",
-        files: &[
-            file!(
-                "usps.bz2",
-                Check::File("3771e9dd6ba685185f89867b6e249233dd74652389f263963b3b741e994b034f"),
-                "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"
-            ),
-            file!(
-                "usps.t.bz2",
-                Check::File("a9c0164e797d60142a50604917f0baa604f326e9a689698763793fa5d12ffc4e"),
-                "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"
-            ),
+        files: files![
+            ["https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"]:
+            "usps.bz2" is Check::File("3771e9dd6ba685185f89867b6e249233dd74652389f263963b3b741e994b034f"),
+            "usps.t.bz2" is Check::File("a9c0164e797d60142a50604917f0baa604f326e9a689698763793fa5d12ffc4e"),
         ],
         local: &[
             Local { files: &["usps.bz2", "usps.t.bz2"], digits: FROM_ONE },
@@ -168,17 +133,10 @@ pub const SETS: &[KnownSet] = &[
     KnownSet {
         name: "svhn",
         title: "SVHN street view house numbers, 32x32 colour",
-        files: &[
-            file!(
-                "train_32x32.mat",
-                Check::File("435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8"),
-                "http://ufldl.stanford.edu/housenumbers/"
-            ),
-            file!(
-                "test_32x32.mat",
-                Check::File("cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b"),
-                "http://ufldl.stanford.edu/housenumbers/"
-            ),
+        files: files![
+            ["http://ufldl.stanford.edu/housenumbers/"]:
+            "train_32x32.mat" is Check::File("435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8"),
+            "test_32x32.mat" is Check::File("cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b"),
         ],
         local: &[
             Local { files: &["train_32x32.mat", "test_32x32.mat"], digits: TEN_IS_ZERO },
@@ -191,12 +149,13 @@ pub const SETS: &[KnownSet] = &[
     KnownSet {
         name: "coil-100",
         title: "COIL-100 objects, 128x128 colour",
-        files: &[file!(
-            "coil-100.zip",
-            Check::File("fcb4b8b01c0778f416d8d7a09f45082c4f7075cc74743dcddd5c44307bd4afe7"),
-            "http://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/coil-100/",
-            "https://cave.cs.columbia.edu/old/databases/SLAM_coil-20_coil-100/coil-100/"
-        )],
+        files: files![
+            [
+                "http://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/coil-100/",
+                "https://cave.cs.columbia.edu/old/databases/SLAM_coil-20_coil-100/coil-100/"
+            ]:
+            "coil-100.zip" is Check::File("fcb4b8b01c0778f416d8d7a09f45082c4f7075cc74743dcddd5c44307bd4afe7"),
+        ],
         local: &[plain(&["coil-100.zip"]), plain(&["coil-100*.zip"]), plain(&["coil-100"])],
         also: &[],
         count: 7_200,
@@ -226,17 +185,10 @@ pub const SETS: &[KnownSet] = &[
     KnownSet {
         name: "arabic-digits",
         title: "Spoken Arabic Digits, 13 cepstral coefficients",
-        files: &[
-            file!(
-                "Train_Arabic_Digit.txt",
-                Check::Content("cecd3ee9951658e5391f0342e9b6467ba7c0e7ecff5c9012b9c1ed9f81b97bc6"),
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/00195/"
-            ),
-            file!(
-                "Test_Arabic_Digit.txt",
-                Check::Content("de40eac66ce18fca8924bad592002ee7ef646fc84d48b065ce21ac9f88946922"),
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/00195/"
-            ),
+        files: files![
+            ["https://archive.ics.uci.edu/ml/machine-learning-databases/00195/"]:
+            "Train_Arabic_Digit.txt" is Check::Content("cecd3ee9951658e5391f0342e9b6467ba7c0e7ecff5c9012b9c1ed9f81b97bc6"),
+            "Test_Arabic_Digit.txt" is Check::Content("de40eac66ce18fca8924bad592002ee7ef646fc84d48b065ce21ac9f88946922"),
         ],
         local: &[plain(&["Train_Arabic_Digit.txt*", "Test_Arabic_Digit.txt*"])],
         also: &[],

@@ -50,10 +50,7 @@ pub fn members(archive: &Path, names: &[&str]) -> Result<(), ImportError> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use zip::ZipWriter;
-    use zip::write::SimpleFileOptions;
+    use dtkc_testing::files::zip;
 
     use super::*;
 
@@ -61,10 +58,7 @@ mod tests {
     fn entries_are_found_in_any_folder() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.zip");
-        let mut zip = ZipWriter::new(std::fs::File::create(&path).unwrap());
-        zip.start_file("inner/A_TRAIN.ts", SimpleFileOptions::default()).unwrap();
-        zip.write_all(b"hello").unwrap();
-        zip.finish().unwrap();
+        std::fs::write(&path, zip(&[("inner/A_TRAIN.ts", b"hello")])).unwrap();
         members(&path, &["A_TRAIN.ts"]).unwrap();
         assert_eq!(std::fs::read(folder.path().join("A_TRAIN.ts")).unwrap(), b"hello");
         let error = members(&path, &["A_TEST.ts"]).unwrap_err().to_string();

@@ -31,8 +31,6 @@ fn digest(mut reader: impl Read) -> std::io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     /// `printf abc | sha256sum`
@@ -44,9 +42,7 @@ mod tests {
         let plain = folder.path().join("a");
         std::fs::write(&plain, b"abc").unwrap();
         let packed = folder.path().join("a.gz");
-        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-        gz.write_all(b"abc").unwrap();
-        let bytes = gz.finish().unwrap();
+        let bytes = dtkc_testing::files::gz(b"abc");
         std::fs::write(&packed, &bytes).unwrap();
         assert!(matches(&plain, Check::File(ABC)).unwrap() && matches(&plain, Check::Content(ABC)).unwrap());
         assert!(!matches(&packed, Check::File(ABC)).unwrap() && matches(&packed, Check::Content(ABC)).unwrap());

@@ -43,14 +43,9 @@ impl ArabicImporter {
             return Err(ImportError::file(path, reason));
         }
         let description = Description {
-            format: "UCI Arabic Digits",
-            form: ContentForm::Sequences { dim: DIM },
             count: Some(blocks),
             classes: Classes::Numbers((0..DIGITS as i64).collect()),
-            paths: false,
-            resize: None,
-            origin: None,
-            notes: Vec::new(),
+            ..Description::new("UCI Arabic Digits", ContentForm::Sequences { dim: DIM })
         };
         Ok(Self { path: path.to_owned(), blocks, description })
     }
@@ -123,8 +118,7 @@ fn parse(line: &str) -> Result<[f32; DIM], String> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-
+    use super::super::record::records;
     use super::*;
 
     /// `per_digit` blocks for each digit; block k has k + 1 lines of the value k.
@@ -148,13 +142,7 @@ mod tests {
         let (_folder, source) = open(&text(3));
         let mut source = source.unwrap();
         assert_eq!(source.describe().count, Some(30));
-        let mut records = Vec::new();
-        source
-            .stream(&mut |record| {
-                records.push(record);
-                Ok(ControlFlow::Continue(()))
-            })
-            .unwrap();
+        let records = records(&mut source).unwrap();
         assert_eq!(records.len(), 30);
         assert_eq!(records[29].label, Some(9));
         assert_eq!(records[2].label, Some(0));
@@ -167,7 +155,7 @@ mod tests {
         let (_a, cut) = open(&text(3).lines().take(40).map(|l| format!("{l}\n")).collect::<String>());
         assert!(cut.err().unwrap().to_string().contains("ten digits"));
         let (_b, bad) = open(&text(1).replacen("5 5", "5 x", 1));
-        let error = bad.unwrap().stream(&mut |_| Ok(ControlFlow::Continue(()))).unwrap_err();
+        let error = records(&mut bad.unwrap()).unwrap_err();
         assert!(error.to_string().contains("holds 'x'"), "{error}");
     }
 

@@ -185,16 +185,7 @@ mod tests {
     use super::*;
 
     fn source(classes: Classes) -> Description {
-        Description {
-            format: "test",
-            form: ContentForm::Encoded,
-            count: None,
-            classes,
-            paths: false,
-            resize: None,
-            origin: None,
-            notes: Vec::new(),
-        }
+        Description { classes, ..Description::new("test", ContentForm::Encoded) }
     }
 
     fn names(list: &[&str]) -> Classes {

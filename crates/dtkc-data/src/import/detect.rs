@@ -231,7 +231,8 @@ fn drop_labels(inputs: &mut Vec<Input>, given: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::idx::tests::idx;
+    use dtkc_testing::files::idx;
+
     use super::*;
 
     fn names(inputs: &[Input]) -> Vec<String> {

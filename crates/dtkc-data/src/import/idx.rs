@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::ImportError;
 use super::arrays::layout::{Order, resolve, show};
 use super::arrays::numeric::{Block, Number, NumberKind};
-use super::arrays::{ArrayReader, Part};
+use super::arrays::{ArrayReader, Part, read_block};
 use super::stream::{self, Stream};
 
 /// What the first bytes of an IDX file say.
@@ -111,16 +111,11 @@ struct IdxReader {
 
 impl ArrayReader for IdxReader {
     fn read(&mut self, values: usize) -> Result<Block, ImportError> {
-        if self.stream.is_none() {
-            self.rewind()?;
-        }
-        let mut bytes = Vec::new();
-        if let Some(stream) = &mut self.stream {
-            let wanted = (values * self.number.kind.size()) as u64;
-            bytes.reserve_exact(values.min(1 << 22) * self.number.kind.size());
-            stream.take(wanted).read_to_end(&mut bytes).map_err(|e| ImportError::read(&self.path, e))?;
-        }
-        Ok(self.number.block(bytes))
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => none.insert(read_header(&self.path)?.1),
+        };
+        read_block(stream, self.number, values).map_err(|e| ImportError::read(&self.path, e))
     }
 
     fn rewind(&mut self) -> Result<(), ImportError> {
@@ -130,27 +125,10 @@ impl ArrayReader for IdxReader {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use std::io::Write;
-
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
+mod tests {
+    use dtkc_testing::files::{gz, idx};
 
     use super::*;
-
-    /// An IDX file of bytes.
-    pub fn idx(dims: &[u32], values: &[u8]) -> Vec<u8> {
-        let mut bytes = vec![0, 0, 8, dims.len() as u8];
-        dims.iter().for_each(|d| bytes.extend(d.to_be_bytes()));
-        bytes.extend(values);
-        bytes
-    }
-
-    fn gz(bytes: &[u8]) -> Vec<u8> {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(bytes).unwrap();
-        encoder.finish().unwrap()
-    }
 
     #[test]
     fn images_and_labels_are_read_gzipped_or_not() {

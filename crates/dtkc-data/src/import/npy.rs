@@ -12,7 +12,7 @@ use super::ImportError;
 use super::arrays::layout::{FlatShape, Order, resolve};
 use super::arrays::numeric::{Block, Number, NumberKind};
 use super::arrays::pair::{self, Keys, Named};
-use super::arrays::{ArrayReader, Part, labels_from};
+use super::arrays::{ArrayReader, Part, labels_from, read_block};
 use super::stream;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -263,16 +263,11 @@ struct NpyReader {
 
 impl ArrayReader for NpyReader {
     fn read(&mut self, values: usize) -> Result<Block, ImportError> {
-        if self.stream.is_none() {
-            self.rewind()?;
-        }
-        let mut bytes = Vec::new();
-        if let Some(stream) = &mut self.stream {
-            let wanted = (values * self.number.kind.size()) as u64;
-            stream.take(wanted).read_to_end(&mut bytes).map_err(|e| ImportError::read(self.place.path(), e))?;
-        }
-        bytes.truncate(bytes.len() / self.number.kind.size() * self.number.kind.size());
-        Ok(self.number.block(bytes))
+        let stream = match &mut self.stream {
+            Some(stream) => stream,
+            none => none.insert(read_header(&self.place)?.1),
+        };
+        read_block(stream, self.number, values).map_err(|e| ImportError::read(self.place.path(), e))
     }
 
     fn rewind(&mut self) -> Result<(), ImportError> {

@@ -215,7 +215,7 @@ fn as_it_is(record: Record) -> Item {
 mod tests {
     use dtkc_item::{Color, ImageShape, Resize};
 
-    use super::super::record::{Classes, Description, Sink};
+    use super::super::record::{Description, Sink};
     use super::*;
 
     /// Yields gray images of 4 x 4 whose pixels all are the index.
@@ -245,17 +245,8 @@ mod tests {
     }
 
     fn numbers(count: usize, fail_at: Option<usize>) -> Numbers {
-        let description = Description {
-            format: "test",
-            form: ContentForm::Pixels(ImageShape { height: 4, width: 4, channels: 1 }),
-            count: None,
-            classes: Classes::None,
-            paths: false,
-            resize: None,
-            origin: None,
-            notes: Vec::new(),
-        };
-        Numbers { count, fail_at, description }
+        let form = ContentForm::Pixels(ImageShape { height: 4, width: 4, channels: 1 });
+        Numbers { count, fail_at, description: Description::new("test", form) }
     }
 
     fn pipeline(side: usize) -> Pipeline {

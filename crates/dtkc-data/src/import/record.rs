@@ -98,6 +98,14 @@ pub struct Description {
     pub notes: Vec<String>,
 }
 
+impl Description {
+    /// A source of which nothing more is known yet: any number of items without classes and paths.
+    pub fn new(format: &'static str, form: ContentForm) -> Self {
+        let (classes, notes) = (Classes::None, Vec::new());
+        Self { format, form, count: None, classes, paths: false, resize: None, origin: None, notes }
+    }
+}
+
 /// The size and colour of one encoded image, from its header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sample {
@@ -130,4 +138,15 @@ pub trait Importer: Send {
 
     /// Yields every record in order, holding no more than a few of them at a time.
     fn stream(&mut self, sink: &mut Sink<'_>) -> Result<(), ImportError>;
+}
+
+/// All records of an importer.
+#[cfg(test)]
+pub fn records(importer: &mut dyn Importer) -> Result<Vec<Record>, ImportError> {
+    let mut records = Vec::new();
+    importer.stream(&mut |record| {
+        records.push(record);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(records)
 }

@@ -46,16 +46,6 @@ impl TsImporter {
             true => Classes::from_names(header.classes.clone()),
             false => (Classes::None, Vec::new()),
         };
-        let mut description = Description {
-            format: "UEA .ts",
-            form: ContentForm::Sequences { dim: 0 },
-            count: None,
-            classes,
-            paths: false,
-            resize: None,
-            origin: None,
-            notes: Vec::new(),
-        };
         let Some(line) = lines.next_data()? else {
             return Err(ImportError::file(path, "there are no sequences after @data"));
         };
@@ -63,7 +53,7 @@ impl TsImporter {
         if dim == 0 {
             return Err(ImportError::file(path, format!("line {} holds no values", lines.number)));
         }
-        description.form = ContentForm::Sequences { dim };
+        let description = Description { classes, ..Description::new("UEA .ts", ContentForm::Sequences { dim }) };
         Ok(Self { path: path.to_owned(), header, dim, labels, description })
     }
 
@@ -193,8 +183,7 @@ fn read_header(lines: &mut Lines) -> Result<Header, ImportError> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-
+    use super::super::record;
     use super::*;
 
     const TEXT: &str = "# a comment\n@problemName Test\n@timeStamps false\n@univariate false\n\
@@ -210,12 +199,7 @@ mod tests {
 
     fn records(text: &str) -> Result<Vec<Record>, ImportError> {
         let (_folder, source) = source(text);
-        let mut records = Vec::new();
-        source?.stream(&mut |record| {
-            records.push(record);
-            Ok(ControlFlow::Continue(()))
-        })?;
-        Ok(records)
+        record::records(&mut source?)
     }
 
     #[test]

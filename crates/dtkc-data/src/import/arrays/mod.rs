@@ -6,12 +6,13 @@ pub mod pair;
 pub mod scale;
 
 use std::collections::BTreeSet;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 
 use dtkc_item::{ImageShape, Resize};
 
 use self::layout::{Layout, show};
-use self::numeric::Block;
+use self::numeric::{Block, Number};
 use self::scale::{Scale, Span};
 use super::ImportError;
 use super::record::{Classes, Content, ContentForm, Description, Importer, Record, Sink};
@@ -28,6 +29,16 @@ pub trait ArrayReader: Send {
 
     /// Back to the start.
     fn rewind(&mut self) -> Result<(), ImportError>;
+}
+
+/// The next values of an array that lies in a stream; fewer than asked for only at its end.
+pub fn read_block(stream: &mut dyn Read, number: Number, values: usize) -> io::Result<Block> {
+    let size = number.kind.size();
+    let mut bytes = Vec::with_capacity(values.min(1 << 22) * size);
+    stream.take((values * size) as u64).read_to_end(&mut bytes)?;
+    // A number that was cut is none.
+    bytes.truncate(bytes.len() / size * size);
+    Ok(number.block(bytes))
 }
 
 /// One array of images with its labels.
@@ -104,16 +115,14 @@ impl ArrayImporter {
             notes.push("labels were left out because only some parts have them".to_owned());
             parts.iter_mut().for_each(|p| p.labels = None);
         }
+        // Transparency is laid over white.
+        let shape = ImageShape { height, width, channels: if channels == 4 { 3 } else { channels } };
         let description = Description {
-            format,
-            // Transparency is laid over white.
-            form: ContentForm::Pixels(ImageShape { height, width, channels: if channels == 4 { 3 } else { channels } }),
             count: Some(parts.iter().map(|p| p.layout.count as u64).sum()),
             classes: classes(&parts, names),
-            paths: false,
             resize,
-            origin: None,
             notes,
+            ..Description::new(format, ContentForm::Pixels(shape))
         };
         Ok(Self { parts, scale, description })
     }
@@ -250,6 +259,7 @@ pub fn labels_from(dims: &[usize], values: Vec<i64>) -> Result<Vec<i64>, String>
 
 #[cfg(test)]
 mod tests {
+    use super::super::record::records;
     use super::layout::{Order, resolve};
     use super::*;
 
@@ -282,15 +292,11 @@ mod tests {
     }
 
     fn collect(source: &mut ArrayImporter) -> Vec<(Vec<u8>, Option<i64>)> {
-        let mut out = Vec::new();
-        source
-            .stream(&mut |record| {
-                let Content::Pixels(pixels) = record.content else { panic!("not pixels") };
-                out.push((pixels, record.label));
-                Ok(ControlFlow::Continue(()))
-            })
-            .unwrap();
-        out
+        let pixels = |record: Record| match record.content {
+            Content::Pixels(pixels) => (pixels, record.label),
+            other => panic!("not pixels: {other:?}"),
+        };
+        records(source).unwrap().into_iter().map(pixels).collect()
     }
 
     #[test]
@@ -328,7 +334,7 @@ mod tests {
     fn a_short_array_is_reported_with_its_place() {
         let part = part(&[3, 1, 2], Order::RowMajor, Block::Bytes(vec![1, 2, 3, 4]), None);
         let mut source = ArrayImporter::new(Arrays::new("test", vec![part])).unwrap();
-        let error = source.stream(&mut |_| Ok(ControlFlow::Continue(()))).unwrap_err();
+        let error = records(&mut source).unwrap_err();
         assert!(error.to_string().contains("after 2 of 3 images"), "{error}");
     }
 
