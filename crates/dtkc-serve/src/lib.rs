@@ -8,10 +8,13 @@
 //! | `models` | the served models, swapping one for a changed file, names of clusters |
 //! | `routes` | one file per group of paths |
 //! | `middleware` | request ids, log, metrics, keys, rate limits, CORS |
-//! | `server` | start, signals, stop |
+//! | `server` | start, controls from outside, stop |
 //!
 //! An image travels: body, `intake`, queue, worker (decode and infer, on a thread of its own), answer. Nothing
 //! on the way is unbounded, and every limit has an answer.
+//!
+//! The library owns neither the terminal nor signals: [`serve`] takes [`Control`]s and says when it is [`Ready`]. The
+//! program around it turns signals into those, starts the log and prints where the service is.
 
 mod answer;
 pub mod config;
@@ -19,7 +22,6 @@ mod engine;
 pub mod error;
 mod intake;
 mod keys;
-mod logging;
 mod metrics;
 mod middleware;
 mod models;
@@ -32,4 +34,4 @@ mod state;
 mod tls;
 
 pub use config::ServeConfig;
-pub use server::run;
+pub use server::{Control, Ready, serve};

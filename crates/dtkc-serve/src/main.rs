@@ -1,5 +1,7 @@
 //! Cluster assignment over HTTP, with a web page.
 
+mod program;
+
 use std::process::ExitCode;
 
 use dtkc_serve::ServeConfig;
@@ -16,6 +18,6 @@ fn main() -> ExitCode {
             std::io::stdout().write_all(dtkc_serve::openapi::json().as_bytes())?;
             return Ok(());
         }
-        dtkc_serve::run(config)
+        program::run(config)
     })
 }

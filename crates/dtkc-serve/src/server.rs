@@ -9,11 +9,10 @@ use actix_web::middleware::{Compress, from_fn};
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpServer};
 use anyhow::{Context, anyhow};
-use dtkc_cli::exit::Interrupted;
-use dtkc_infer::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use dtkc_infer::{ModelFile, Runtime};
+use tokio::sync::mpsc::Receiver;
 
-use crate::config::{LogFormat, ServeConfig};
+use crate::config::ServeConfig;
 use crate::error::ApiError;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
@@ -21,7 +20,7 @@ use crate::middleware::{access, cors, observe};
 use crate::models;
 use crate::routes;
 use crate::state::{Phase, State};
-use crate::{logging, tls};
+use crate::tls;
 
 /// A connection that says nothing for so long is closed.
 const IDLE: Duration = Duration::from_secs(75);
@@ -34,14 +33,36 @@ const CONNECTIONS: usize = 4096;
 /// Between two rounds of tidying up.
 const TIDY: Duration = Duration::from_secs(5);
 
-/// Runs the service until a signal ends it.
-pub fn run(config: ServeConfig) -> anyhow::Result<()> {
-    config.check()?;
-    logging::start(&config)?;
-    actix_web::rt::System::new().block_on(serve(config))
+/// What a running service can be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// Answer what was accepted, then end. The second time: end at once.
+    Stop,
+    /// Load model files that have changed.
+    Reload,
 }
 
-async fn serve(config: ServeConfig) -> anyhow::Result<()> {
+/// What a service says once it takes requests.
+#[derive(Debug)]
+pub struct Ready {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// How to reach it from this machine.
+    pub url: String,
+    /// The models under their names, the default one first.
+    pub models: Vec<ModelFile>,
+    /// Whether clients need a key.
+    pub needs_key: bool,
+}
+
+/// Runs a service inside an actix system until `controls` say stop, or end. It looks at no signal and prints nothing:
+/// that is for the program, which hears of `ready` when every model has run a warm-up.
+pub async fn serve(
+    config: ServeConfig,
+    mut controls: Receiver<Control>,
+    ready: impl FnOnce(&Ready),
+) -> anyhow::Result<()> {
+    config.check()?;
     let keys = Keys::load(&config)?;
     let runtime = Runtime::for_device(config.device, config.onnxruntime.as_deref())?;
     let metrics = Metrics::new().context("the metrics cannot be set up")?;
@@ -53,8 +74,6 @@ async fn serve(config: ServeConfig) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let state = Data::new(State::new(config, models, metrics, keys, runtime));
 
-    let mut signals = Signals::new()?;
-    let mut reload = signal(SignalKind::hangup())?;
     let server = start_http(&state, listener)?;
     let handle = server.handle();
     let serving = actix_web::rt::spawn(server);
@@ -66,25 +85,29 @@ async fn serve(config: ServeConfig) -> anyhow::Result<()> {
     tokio::select! {
         loaded = loading => loaded.map_err(|_| anyhow!("a model could not be loaded"))?.map_err(|e| anyhow!(e))?,
         // Nothing is being served yet, so there is nothing to finish.
-        stop = signals.stop() => return ended(stop),
+        () = stopped(&mut controls, || {}) => {
+            handle.stop(false).await;
+            return Ok(());
+        }
     }
     state.set_phase(Phase::Ready);
-    announce(&state, address);
+    ready(&describe(&state, address));
     actix_web::rt::spawn(tidy(state.clone()));
-
-    let stop = loop {
-        tokio::select! {
-            stop = signals.stop() => break stop,
-            _ = reload.recv() => reload_all(state.clone()),
-        }
-    };
-    let in_time = finish(&state, handle, &mut signals).await;
+    stopped(&mut controls, || reload_all(state.clone())).await;
+    let in_time = finish(&state, handle, &mut controls).await;
     serving.await.context("the server ended in a panic")?.context("the server failed")?;
     if !in_time {
         tracing::warn!("some requests were cut off: they took longer than --stop-timeout");
     }
     tracing::info!("stopped");
-    ended(stop)
+    Ok(())
+}
+
+/// Waits for the word to stop; whoever has dropped the other end wants no service either.
+async fn stopped(controls: &mut Receiver<Control>, reload: impl Fn()) {
+    while let Some(Control::Reload) = controls.recv().await {
+        reload();
+    }
 }
 
 fn listen(config: &ServeConfig) -> anyhow::Result<TcpListener> {
@@ -158,15 +181,24 @@ fn start_models(state: &State) -> Result<(), String> {
     Ok(())
 }
 
-/// Stops accepting, answers what was accepted, within the limit; a second signal ends it at once.
-async fn finish(state: &Data<State>, handle: ServerHandle, signals: &mut Signals) -> bool {
+/// A second word to stop; nothing where nobody can give one any more.
+async fn again(controls: &mut Receiver<Control>) -> Option<()> {
+    loop {
+        if controls.recv().await? == Control::Stop {
+            return Some(());
+        }
+    }
+}
+
+/// Stops accepting, answers what was accepted, within the limit; a second one ends it at once.
+async fn finish(state: &Data<State>, handle: ServerHandle, controls: &mut Receiver<Control>) -> bool {
     state.set_phase(Phase::Stopping);
     let limit = state.config.stop_timeout;
     tracing::info!("stopping; accepted requests have {} to finish", dtkc_human::duration(limit));
     let deadline = Instant::now() + limit;
     tokio::select! {
         _ = handle.stop(true) => {}
-        _ = signals.stop() => handle.stop(false).await,
+        Some(()) = again(controls) => handle.stop(false).await,
     }
     for slot in &state.models {
         slot.close();
@@ -194,26 +226,13 @@ async fn tidy(state: Data<State>) {
     }
 }
 
-/// Tells people where to look, and programs through the log.
-fn announce(state: &State, address: SocketAddr) {
+fn describe(state: &State, address: SocketAddr) -> Ready {
     let scheme = if state.config.tls_cert.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{}", reachable(address));
-    if state.config.log_format == LogFormat::Json {
-        let models: Vec<&str> = state.models.iter().map(|slot| slot.name()).collect();
-        tracing::info!(url, models = models.join(","), "ready");
-    } else {
-        println!("dtkc-serve {} is ready", env!("CARGO_PKG_VERSION"));
-        for slot in &state.models {
-            let served = slot.served();
-            let (spec, k) = (served.model.spec(), served.model.clusters());
-            println!("  model  {}: {}x{} {}, {k} clusters", slot.name(), spec.width, spec.height, spec.color);
-        }
-        println!("  page   {url}/");
-        println!("  docs   {url}/docs");
-        println!("  try    curl -F image=@digit.png {url}/v1/assign");
-    }
-    if !address.ip().is_loopback() && !state.keys.required() {
-        tracing::warn!("anybody who can reach {address} can use this service; set DTKC_API_KEY to ask for a key");
+    Ready {
+        address,
+        url: format!("{scheme}://{}", reachable(address)),
+        models: state.models.iter().map(|slot| slot.served().model.clone()).collect(),
+        needs_key: state.keys.required(),
     }
 }
 
@@ -227,35 +246,60 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// The signals that end the service.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::Parser;
+    use dtkc_testing::{files, model};
 
-/// Which signal ended the service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stop {
-    Terminated,
-    Interrupted,
-}
+    use super::*;
 
-impl Signals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    /// Status, error code and waiting time of an answer.
+    type Told = (u16, String, String);
+
+    async fn ask(url: &str, path: &str, image: Option<Vec<u8>>) -> Told {
+        let url = format!("{url}{path}");
+        let asking = web::block(move || {
+            let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+            let mut answer = match image {
+                Some(image) => agent.post(url).header("content-type", "image/png").send(&image[..]).unwrap(),
+                None => agent.get(url).call().unwrap(),
+            };
+            let text = answer.body_mut().read_to_string().unwrap();
+            let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+            let wait = answer.headers().get("retry-after").map_or("", |wait| wait.to_str().unwrap());
+            (answer.status().as_u16(), json["code"].as_str().unwrap_or_default().to_owned(), wait.to_owned())
+        });
+        asking.await.unwrap()
     }
 
-    async fn stop(&mut self) -> Stop {
-        tokio::select! {
-            _ = self.terminate.recv() => Stop::Terminated,
-            _ = self.interrupt.recv() => Stop::Interrupted,
-        }
-    }
-}
+    #[actix_web::test]
+    async fn it_listens_at_once_and_is_ready_only_after_a_warm_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("small.onnx");
+        std::fs::write(&path, model::model(1)).unwrap();
+        let flags = ["dtkc-serve", "--port", "0", "--workers", "1", "--model", path.to_str().unwrap()];
+        let config = ServeConfig::parse_from(flags);
+        let metrics = Metrics::new().unwrap();
+        let models = models::open_all(&config.model, None, &metrics).unwrap();
+        let listener = listen(&config).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let runtime = Runtime::find(None).unwrap();
+        let state = Data::new(State::new(config, models, metrics, Keys::default(), runtime));
+        let server = start_http(&state, listener).unwrap();
+        let handle = server.handle();
+        let serving = actix_web::rt::spawn(server);
 
-fn ended(stop: Stop) -> anyhow::Result<()> {
-    match stop {
-        Stop::Terminated => Ok(()),
-        Stop::Interrupted => Err(Interrupted("by Ctrl-C".into()).into()),
+        let image = || Some(files::gray_png(model::SIDE as u32, model::SIDE as u32, 7));
+        let starting: Told = (503, "starting".into(), "1".into());
+        assert_eq!(ask(&url, "/readyz", None).await, starting);
+        assert_eq!(ask(&url, "/v1/assign", image()).await, starting);
+        assert_eq!(ask(&url, "/healthz", None).await.0, 200);
+        start_models(&state).unwrap();
+        state.set_phase(Phase::Ready);
+        assert_eq!(ask(&url, "/readyz", None).await.0, 200);
+        assert_eq!(ask(&url, "/v1/assign", image()).await.0, 200);
+        handle.stop(false).await;
+        serving.await.unwrap().unwrap();
     }
 }

@@ -43,13 +43,13 @@ fn keys_come_from_a_file() {
 
 #[test]
 fn a_client_that_asks_too_often_is_told_to_wait() {
-    let server = Server::start(&["--rate-limit", "5/m"]);
+    let server = Server::start(&["--rate-limit", "5/h"]);
     for _ in 0..5 {
         assert_eq!(server.get("/v1/models").status, 200);
     }
     let answer = server.get("/v1/models").expect(429, "rate_limited");
     let wait: u64 = answer.header("retry-after").parse().unwrap();
-    assert!((1..=12).contains(&wait), "{wait}");
+    assert!((1..=720).contains(&wait), "{wait}");
     assert_eq!(server.get("/healthz").status, 200);
 }
 

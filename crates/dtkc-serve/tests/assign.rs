@@ -122,7 +122,7 @@ fn answers_say_where_the_time_went_and_carry_the_request_id() {
     assert_eq!(answer.header("x-request-id"), "mine-1");
     for name in ["x-queue-ms", "x-inference-ms"] {
         let ms: f64 = answer.header(name).parse().unwrap();
-        assert!((0.0..5000.0).contains(&ms), "{name} {ms}");
+        assert!(ms.is_finite() && ms >= 0.0, "{name} {ms}");
     }
     assert!(answer.header("server-timing").starts_with("queue;dur="));
     let (first, second) = (server.get("/v1/models"), server.get("/nothing/here"));

@@ -5,10 +5,9 @@
 mod browser;
 mod common;
 
-use std::time::{Duration, Instant};
-
 use browser::Browser;
 use common::{K, Server, drawing, model_of, zip_of};
+use dtkc_testing::wait_for;
 use serde_json::json;
 
 const READY: &str = "document.body.dataset.ready === 'yes'";
@@ -102,16 +101,11 @@ fn images_are_grouped_named_viewed_and_saved() {
     browser.press(ESCAPE);
     browser.wait("!document.querySelector('#viewer').open");
 
-    // The table on the disk.
+    // The table on the disk. The browser makes the file first and fills it later.
     browser.click("#csv");
     let path = browser.downloads().join("small-clusters.csv");
-    let until = Instant::now() + Duration::from_secs(10);
-    while !path.exists() {
-        assert!(Instant::now() < until, "nothing was downloaded");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let text = std::fs::read_to_string(path).unwrap();
-    assert_eq!(text.lines().count(), 17);
+    let whole = |text: &String| text.ends_with('\n') && text.lines().count() == 17;
+    let text = wait_for("the table is there, a head and 16 rows", || std::fs::read_to_string(&path).ok().filter(whole));
     assert!(
         text.starts_with("name,cluster,cluster_name,confidence,code,error\r\n") && text.contains("a/one.png,"),
         "{text}"

@@ -4,6 +4,7 @@
 //! - [`Set`], [`write_images`], [`write_sequences`]: small datasets.
 //! - [`files`]: encoded images and archives.
 //! - [`drawing`], [`Noise`]: images and numbers that are the same in every run.
+//! - [`wait_for`], [`wait_until`]: for what another process does, whatever the machine's speed.
 //! - `model` (with the feature of that name): a small model file.
 
 // Tests are the only callers: a failure here is a failed test, and says where.
@@ -16,7 +17,9 @@ pub mod model;
 mod noise;
 mod place;
 mod sets;
+mod wait;
 
 pub use noise::{Noise, drawing};
 pub use place::{Place, Said, names, program};
 pub use sets::{CHUNK_ROWS, SHAPE, Set, first_pixels, image, labels, paths, sequence, write_images, write_sequences};
+pub use wait::{LONG, wait_for, wait_until};

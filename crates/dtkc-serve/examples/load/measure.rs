@@ -6,10 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use dtkc_testing::{Noise, files};
 
 use crate::client::{Client, post, post_files};
 
@@ -17,26 +16,22 @@ use crate::client::{Client, post, post_files};
 pub fn write_images(model: &Path, folder: &Path, count: usize) -> anyhow::Result<()> {
     let shape = ModelFile::open(model)?.spec().shape();
     fs_err::create_dir_all(folder)?;
-    let mut random = ChaCha8Rng::seed_from_u64(1);
-    let (width, height) = (shape.width as u32, shape.height as u32);
+    let mut noise = Noise(1);
+    let mut random = || noise.bits() as f32 / (1u64 << 31) as f32;
+    let (width, height) = (shape.width as f32, shape.height as f32);
     for n in 0..count {
-        let mut image = image::GrayImage::new(width, height);
-        let (mut x, mut y) = (random.random::<f32>() * width as f32, random.random::<f32>() * height as f32);
-        let mut angle = random.random::<f32>() * 6.3;
-        for _ in 0..2 * width {
-            angle += random.random::<f32>() - 0.5;
-            (x, y) =
-                ((x + angle.cos()).clamp(2.0, width as f32 - 3.0), (y + angle.sin()).clamp(2.0, height as f32 - 3.0));
+        let mut pixels = vec![0; shape.height * shape.width];
+        let (mut x, mut y, mut angle) = (random() * width, random() * height, random() * 6.3);
+        for _ in 0..2 * shape.width {
+            angle += random() - 0.5;
+            (x, y) = ((x + angle.cos()).clamp(2.0, width - 3.0), (y + angle.sin()).clamp(2.0, height - 3.0));
             for (dx, dy, value) in [(0, 0, 255), (1, 0, 180), (0, 1, 180), (1, 1, 90)] {
-                image.put_pixel(x as u32 + dx, y as u32 + dy, image::Luma([value]));
+                pixels[(y as usize + dy) * shape.width + x as usize + dx] = value;
             }
         }
-        let path = folder.join(format!("{n:05}.png"));
-        match shape.channels {
-            1 => image.save(&path),
-            _ => image::DynamicImage::ImageLuma8(image).to_rgb8().save(&path),
-        }
-        .with_context(|| path.display().to_string())?;
+        let pixels: Vec<u8> = pixels.iter().flat_map(|&value| [value; 3].into_iter().take(shape.channels)).collect();
+        let png = files::png(shape.height as u32, shape.width as u32, &pixels);
+        fs_err::write(folder.join(format!("{n:05}.png")), png)?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
+use dtkc_testing::wait_until;
 use serde_json::{Value, json};
 
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
@@ -43,15 +43,9 @@ impl Browser {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let config =
-            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
-        let mut browser =
-            Self { driver: child, base: format!("http://127.0.0.1:{port}"), agent: config.build().into(), folder };
-        let until = Instant::now() + Duration::from_secs(20);
-        while browser.agent.get(format!("{}/status", browser.base)).call().is_err() {
-            assert!(Instant::now() < until, "chromedriver does not answer");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let base = format!("http://127.0.0.1:{port}");
+        let mut browser = Self { driver: child, base, agent: crate::common::agent(), folder };
+        wait_until("chromedriver answers", || browser.agent.get(format!("{}/status", browser.base)).call().is_ok());
         let profile = browser.folder.path().join("profile");
         let downloads = browser.downloads();
         std::fs::create_dir_all(&downloads).unwrap();
@@ -111,13 +105,9 @@ impl Browser {
         self.call("POST", "/execute/sync", json!({"script": script, "args": []}))
     }
 
-    /// Waits until a script's value is true.
+    /// Waits until a script's value is true, however slow the machine is.
     pub fn wait(&self, script: &str) {
-        let until = Instant::now() + Duration::from_secs(20);
-        while self.run(&format!("return Boolean({script})")) != json!(true) {
-            assert!(Instant::now() < until, "never true: {script}\nlog: {:?}", self.log());
-            std::thread::sleep(Duration::from_millis(30));
-        }
+        wait_until(script, || self.run(&format!("return Boolean({script})")) == json!(true));
     }
 
     fn element(&self, selector: &str) -> String {
@@ -126,6 +116,10 @@ impl Browser {
     }
 
     pub fn click(&self, selector: &str) {
+        // To the middle: at the edge the page's head would lie over it.
+        self.run(&format!(
+            "document.querySelector('{selector}').scrollIntoView({{block: 'center', behavior: 'instant'}})"
+        ));
         self.call("POST", &format!("/element/{}/click", self.element(selector)), json!({}));
     }
 

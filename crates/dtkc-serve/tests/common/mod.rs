@@ -1,24 +1,16 @@
 //! A real server process on a free port with a small model of seeded random weights, and a plain client.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use dtkc_item::{Color, ImageSpec, ItemShape, Resize};
-use dtkc_onnx::{Cluster, InputSpec, Layer, Metadata, Network, Provenance, Weights};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use dtkc_onnx::{Cluster, Metadata, Provenance};
+pub use dtkc_testing::model::{CLUSTERS as K, EMBEDDING, SIDE};
+use dtkc_testing::model::{metadata, network};
+use dtkc_testing::{LONG, Noise, files, wait_for};
 use serde_json::Value;
-
-/// The small model's clusters.
-pub const K: usize = 5;
-/// Its side, in pixels.
-pub const SIDE: usize = 12;
-/// Its embedding.
-pub const EMBEDDING: usize = 16;
 
 /// A model file with random weights: the same seed gives the same file.
 pub fn model(seed: u64) -> Vec<u8> {
@@ -27,108 +19,33 @@ pub fn model(seed: u64) -> Vec<u8> {
 
 /// The same with another size.
 pub fn model_of(seed: u64, side: usize, k: usize) -> Vec<u8> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let mut values =
-        |n: usize, scale: f32| -> Vec<f32> { (0..n).map(|_| (random.random::<f32>() * 2.0 - 1.0) * scale).collect() };
-    let pooled = side / 2;
-    let layers = vec![
-        Layer::Conv { weight: Weights::new([4, 1, 3, 3], values(36, 0.5)), bias: values(4, 0.1), padding: [1; 4] },
-        Layer::Relu,
-        Layer::MaxPool { size: 2 },
-        Layer::Flatten,
-        Layer::Dense {
-            weight: Weights::new([pooled * pooled * 4, EMBEDDING], values(pooled * pooled * 4 * EMBEDDING, 0.3)),
-            bias: values(EMBEDDING, 0.1),
-        },
-        Layer::Relu,
-        Layer::Embedding,
-        Layer::Dense { weight: Weights::new([EMBEDDING, k], values(EMBEDDING * k, 1.0)), bias: values(k, 0.1) },
-        Layer::Softmax,
-    ];
-    let input = input(side);
-    let network = Network { input: ItemShape::Image(input.image.shape()), layers };
-    let clusters = (0..k).map(|id| Cluster { name: None, size: 100 * (k - id) as u64 }).collect();
     let metadata = Metadata {
+        clusters: (0..k).map(|id| Cluster { name: None, size: 100 * (k - id) as u64 }).collect(),
         provenance: Provenance { method: "dtkc".into(), dataset: "noise".into(), seed, ..Provenance::default() },
         metrics: [("acc".to_owned(), 0.5)].into(),
-        ..Metadata::new(input, clusters)
+        ..metadata(side, k)
     };
-    dtkc_onnx::write(&network, &metadata).unwrap()
-}
-
-/// Gray images of that side.
-fn input(side: usize) -> InputSpec {
-    let image = ImageSpec { height: side, width: side, color: Color::Gray, resize: Resize::Fit };
-    InputSpec { image, filter: "triangle".into() }
-}
-
-/// A model that takes a while: inference on one image costs a few milliseconds.
-pub fn slow_model() -> Vec<u8> {
-    let mut random = ChaCha8Rng::seed_from_u64(9);
-    let mut values =
-        |n: usize, scale: f32| -> Vec<f32> { (0..n).map(|_| (random.random::<f32>() * 2.0 - 1.0) * scale).collect() };
-    let mut layers = vec![Layer::Conv {
-        weight: Weights::new([64, 1, 3, 3], values(576, 0.3)),
-        bias: values(64, 0.1),
-        padding: [1; 4],
-    }];
-    for _ in 0..4 {
-        layers.push(Layer::Conv {
-            weight: Weights::new([64, 64, 3, 3], values(64 * 64 * 9, 0.04)),
-            bias: values(64, 0.1),
-            padding: [1; 4],
-        });
-        layers.push(Layer::Relu);
-    }
-    layers.extend([
-        Layer::MaxPool { size: 8 },
-        Layer::Flatten,
-        Layer::Embedding,
-        Layer::Dense { weight: Weights::new([64 * 36, K], values(64 * 36 * K, 0.1)), bias: values(K, 0.1) },
-        Layer::Softmax,
-    ]);
-    let input = input(48);
-    let network = Network { input: ItemShape::Image(input.image.shape()), layers };
-    dtkc_onnx::write(&network, &Metadata::new(input, vec![Cluster { name: None, size: 1 }; K])).unwrap()
+    dtkc_onnx::write(&network(seed, side, k), &metadata).unwrap()
 }
 
 /// A gray PNG of seeded noise.
 pub fn png(width: u32, height: u32, seed: u64) -> Vec<u8> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let image = image::GrayImage::from_fn(width, height, |_, _| image::Luma([random.random::<u8>()]));
-    let mut bytes = std::io::Cursor::new(Vec::new());
-    image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
-    bytes.into_inner()
-}
-
-/// A gray PNG with a shape in it; another one for each number, so that a model has something to tell apart.
-pub fn drawing(side: u32, number: u32) -> Vec<u8> {
-    let (half, phase) = (side as f32 / 2.0, number as f32 * 0.7);
-    let image = image::GrayImage::from_fn(side, side, |x, y| {
-        let (dx, dy) = (x as f32 - half, y as f32 - half);
-        let inside = match number % 5 {
-            0 => (dx * dx + dy * dy).sqrt() < half * (0.4 + 0.1 * phase.sin()),
-            1 => dx.abs() < half * 0.25,
-            2 => dy.abs() < half * 0.25,
-            3 => (dx - dy).abs() < half * 0.35,
-            _ => dx * phase.cos() > dy * phase.sin(),
-        };
-        image::Luma([if inside { 230 } else { 20 }])
-    });
-    let mut bytes = std::io::Cursor::new(Vec::new());
-    image.write_to(&mut bytes, image::ImageFormat::Png).unwrap();
-    bytes.into_inner()
+    files::png(height, width, &Noise(seed).bytes((width * height) as usize))
 }
 
 /// The model's pixels of such a PNG where it has the model's size.
 pub fn pixels(seed: u64) -> Vec<u8> {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    (0..SIDE * SIDE).map(|_| random.random::<u8>()).collect()
+    Noise(seed).bytes(SIDE * SIDE)
+}
+
+/// A gray PNG with a shape in it; another one for each number, so that a model has something to tell apart.
+pub fn drawing(side: usize, number: usize) -> Vec<u8> {
+    files::png(side as u32, side as u32, &dtkc_testing::drawing(side, number))
 }
 
 /// A zip of these files.
 pub fn zip_of(files: &[(&str, &[u8])]) -> Vec<u8> {
-    dtkc_testing::files::zip(files)
+    files::zip(files)
 }
 
 /// A multipart body with its content type.
@@ -274,21 +191,15 @@ impl Server {
     }
 
     /// Waits for the process to end and gives its exit code.
-    pub fn wait(&mut self, limit: Duration) -> i32 {
-        let until = Instant::now() + limit;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(Instant::now() < until, "the server did not end within {limit:?}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+    pub fn wait(&mut self) -> i32 {
+        let status = wait_for("the server ends", || self.child.try_wait().unwrap());
+        status.code().unwrap_or(-1)
     }
 
     /// Sends bytes as they are and gives everything that comes back until the server closes.
     pub fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = TcpStream::connect(self.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
         stream.write_all(bytes).unwrap();
         let mut text = Vec::new();
         let _ = stream.read_to_end(&mut text);
@@ -317,9 +228,7 @@ fn send(mut request: ureq::RequestBuilder<ureq::typestate::WithBody>, headers: &
 }
 
 pub fn agent() -> ureq::Agent {
-    let config =
-        ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(Duration::from_secs(60)));
-    config.build().into()
+    ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(LONG)).build().into()
 }
 
 pub fn answer(result: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Answer {

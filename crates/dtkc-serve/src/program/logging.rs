@@ -5,7 +5,8 @@ use std::io::IsTerminal;
 use dtkc_cli::Usage;
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{LogFormat, ServeConfig};
+use dtkc_serve::ServeConfig;
+use dtkc_serve::config::LogFormat;
 
 /// Starts the log. Only the first call in a process counts.
 pub fn start(config: &ServeConfig) -> Result<(), Usage> {
