@@ -23,7 +23,8 @@ fn root() -> &'static Path {
 
 fn rows() -> Vec<Row> {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let table = text.lines().skip_while(|line| !line.starts_with("| crate |")).skip(2).take_while(|l| l.starts_with('|'));
+    let table =
+        text.lines().skip_while(|line| !line.starts_with("| crate |")).skip(2).take_while(|l| l.starts_with('|'));
     table
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
@@ -87,7 +88,8 @@ fn the_table_names_every_crate_and_what_it_uses() {
     let rows = rows();
     assert!(rows.len() > 15, "the table was not found");
     let described: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-    let members: BTreeSet<&str> = links.keys().filter(|name| ours(name) && *name != "dtkc-tests").map(String::as_str).collect();
+    let members: BTreeSet<&str> =
+        links.keys().filter(|name| ours(name) && *name != "dtkc-tests").map(String::as_str).collect();
     assert_eq!(described, members.iter().copied().chain(["tests"]).collect());
     for row in rows.iter().filter(|row| row.name != "tests") {
         let uses: BTreeSet<String> = links[&row.name].iter().filter(|name| ours(name)).cloned().collect();

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use dtkc_image::Preparer;
-use dtkc_item::{ImageShape, ItemError};
-use dtkc_source::read_file;
+use dtkc_item::{ImageShape, ItemError, read_file};
 
 /// Something that a [`Worker`](crate::Worker) can make ready for the model. What panics in here costs its own item.
 pub trait Prepare {

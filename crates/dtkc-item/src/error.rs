@@ -32,6 +32,16 @@ impl ItemError {
         Self::new("unreadable", format_args!("the file cannot be read: {cause}"))
     }
 
+    /// Fails where one item has more bytes than it may.
+    pub fn check_bytes(bytes: u64, limit: u64) -> Result<(), Self> {
+        if bytes > limit { Err(Self::too_many_bytes(bytes, limit)) } else { Ok(()) }
+    }
+
+    /// Something that would have to be read without knowing where it ends.
+    pub fn not_a_file() -> Self {
+        Self::unreadable("it is a pipe, a socket or a device")
+    }
+
     /// Whatever made the item ready panicked.
     pub fn panicked() -> Self {
         Self::new("panicked", "preparing the item failed unexpectedly; please report it with the item")

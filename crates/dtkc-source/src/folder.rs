@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(log.names(), ["a/1.png", "b/1.png", "c.png", "d/2.png"]);
         let expected = [Reason::Circle, Reason::Circle, Reason::Unreadable, Reason::NotAFile];
         assert_eq!(log.reasons(), expected);
-        assert_eq!(crate::read_file(Path::new(&log.found[2].path), 9).unwrap_err().code, "unreadable");
+        assert_eq!(dtkc_item::read_file(Path::new(&log.found[2].path), 9).unwrap_err().code, "unreadable");
     }
 
     /// Each folder links twice to the next: two to the power of twenty ways.

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use crate::archive::{FileKind, kind_of, tar, zip};
 use crate::glob::{self, Pattern};
 use crate::list::List;
-use crate::reader::not_a_file;
 use crate::rules::has_image_extension;
 use crate::{Body, Found, SourceError, Visitor, folder};
 
@@ -130,7 +129,7 @@ pub fn expand(text: &Path) -> Result<Vec<PathBuf>, SourceError> {
 pub(crate) fn visit_named(path: &Path, max_bytes: u64, visitor: &mut dyn Visitor) -> ControlFlow<()> {
     let kind = match std::fs::metadata(path) {
         Ok(meta) if meta.is_dir() => return folder::visit(path, visitor),
-        Ok(meta) if !meta.is_file() => return visitor.found(Found::broken(path, not_a_file())),
+        Ok(meta) if !meta.is_file() => return visitor.found(Found::broken(path, ItemError::not_a_file())),
         Ok(_) if !has_image_extension(path) => match visitor.named(path) {
             Some(flow) => return flow,
             None => kind_of(path).unwrap_or(FileKind::Other),

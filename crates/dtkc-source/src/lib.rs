@@ -44,5 +44,5 @@ pub use glob::Pattern;
 pub use input::{Input, expand};
 pub use list::List;
 pub use passed::{ListFile, PassedOver};
-pub use reader::{BodyReader, read_file, read_head};
+pub use reader::{BodyReader, read_head};
 pub use rules::Reason;

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use dtkc_item::ItemError;
+use dtkc_item::{ItemError, read_file};
 
 use crate::Body;
 
@@ -48,21 +48,6 @@ impl BodyReader {
     }
 }
 
-/// Reads a file of its own. Pipes and devices are not opened: reading them may take for ever.
-pub fn read_file(path: &Path, max_bytes: u64) -> Result<Vec<u8>, ItemError> {
-    let meta = fs::metadata(path).map_err(ItemError::unreadable)?;
-    if !meta.is_file() {
-        return Err(not_a_file());
-    }
-    check(meta.len(), max_bytes)?;
-    let mut bytes = Vec::with_capacity(meta.len() as usize);
-    let file = File::open(path).map_err(ItemError::unreadable)?;
-    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(ItemError::unreadable)?;
-    // It may have grown meanwhile.
-    check(bytes.len() as u64, max_bytes)?;
-    Ok(bytes)
-}
-
 /// The first bytes of a file as it lies on the disk.
 pub fn read_head(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(most);
@@ -71,7 +56,7 @@ pub fn read_head(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 }
 
 fn read_slice(file: &mut NearFile, offset: u64, length: u64, max_bytes: u64) -> Result<Vec<u8>, ItemError> {
-    check(length, max_bytes)?;
+    ItemError::check_bytes(length, max_bytes)?;
     let mut bytes = Vec::with_capacity(length as usize);
     file.seek(SeekFrom::Start(offset)).map_err(ItemError::unreadable)?;
     match file.take(length).read_to_end(&mut bytes) {
@@ -81,17 +66,9 @@ fn read_slice(file: &mut NearFile, offset: u64, length: u64, max_bytes: u64) -> 
     }
 }
 
-pub(crate) fn check(bytes: u64, max_bytes: u64) -> Result<(), ItemError> {
-    if bytes > max_bytes { Err(ItemError::too_many_bytes(bytes, max_bytes)) } else { Ok(()) }
-}
-
 /// An archive that ends inside an entry.
 pub(crate) fn cut_off() -> ItemError {
     ItemError::new("truncated", "the archive is cut off; copy or download it again")
-}
-
-pub(crate) fn not_a_file() -> ItemError {
-    ItemError::unreadable("it is a pipe, a socket or a device")
 }
 
 /// A file that keeps what it has read ahead when the next place is near: archives are read almost in their order, and
@@ -151,19 +128,6 @@ impl Seek for NearFile {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn files_are_read_within_the_limit() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.png");
-        fs::write(&path, [7; 10]).unwrap();
-        assert_eq!(read_file(&path, 10).unwrap(), [7; 10]);
-        assert_eq!(read_file(&path, 9).unwrap_err().code, "too_large");
-        assert_eq!(read_file(&folder.path().join("b.png"), 9).unwrap_err().code, "unreadable");
-        assert_eq!(read_file(folder.path(), 9).unwrap_err().code, "unreadable");
-        #[cfg(unix)]
-        assert!(read_file(Path::new("/dev/zero"), 9).unwrap_err().message.contains("device"));
-    }
 
     #[test]
     fn slices_may_lie_anywhere_but_beyond_the_end() {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use dtkc_item::ItemError;
-pub use dtkc_testing::files::{bz2, gz, tar, zip};
+pub use dtkc_testing::files::{bz2, gz};
 
 use crate::{Found, Passed, Reason, Visitor};
 
@@ -53,6 +53,14 @@ pub fn fill(root: &Path, names: &[&str]) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, b"x").unwrap();
     }
+}
+
+pub fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
+    dtkc_testing::files::zip(files)
+}
+
+pub fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
+    dtkc_testing::files::tar(files)
 }
 
 /// One entry of a tar: header and content in whole blocks, without the two empty blocks at the end.

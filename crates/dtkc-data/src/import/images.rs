@@ -150,14 +150,12 @@ impl ImageImporter {
         let names: Vec<&str> = listing.found.iter().map(Found::name).collect();
         let Labels { classes, labels, coil, notes } = labels::label(&names, from, own);
         let description = Description {
-            format: if coil { coil_format } else { format },
-            form: ContentForm::Encoded,
             count: Some(listing.found.len() as u64),
             classes,
             paths: true,
-            resize: None,
             origin,
             notes,
+            ..Description::new(if coil { coil_format } else { format }, ContentForm::Encoded)
         };
         Self { listing, labels, description }
     }

@@ -9,8 +9,7 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use dtkc_image::{Limits, Preparer};
-use dtkc_item::{ImageSpec, ItemError};
-use dtkc_source::read_file;
+use dtkc_item::{ImageSpec, ItemError, read_file};
 
 use super::ImportError;
 use super::record::{Content, ContentForm, Importer, Record};

@@ -45,11 +45,9 @@ fn problem(error: &io::Error) -> ItemError {
     let text = error.to_string();
     // The tar reader reports an early end as just another error.
     let early = ["unexpected EOF", "failed to read entire block"].iter().any(|words| text.contains(words));
-    if early || error.kind() == io::ErrorKind::UnexpectedEof {
-        return cut_off();
-    }
-    let text = format!("it is not a readable tar archive ({error}); copy or download it again");
-    ItemError::new("damaged_archive", text)
+    let cut = early || error.kind() == io::ErrorKind::UnexpectedEof;
+    let (code, cause) = if cut { ("truncated", "cut off".to_owned()) } else { ("damaged_archive", text) };
+    ItemError::new(code, format_args!("it is not a readable tar archive ({cause}); copy or download it again"))
 }
 
 /// Visits the images of an archive. One that is cut off gives what lies before the cut, and fails.

@@ -1,0 +1,128 @@
+//! The same collection imported, labelled and posted to the service: the same items, in the same order, under the same
+//! names, with the same classes, whether it is a folder, a zip or a packed tar.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use dtkc_testing::files::{bz2, png, tar, zip};
+use dtkc_testing::model::{SIDE, model};
+use dtkc_testing::{Place, drawing};
+use dtkc_tests::{program, run_well};
+use serde_json::Value;
+
+/// In natural order. One has no extension.
+const ITEMS: [(&str, &str); 5] = [
+    ("test/dog/b/photo", "dog"),
+    ("test/dog/1.png", "dog"),
+    ("train/cat/a/2.png", "cat"),
+    ("train/cat/9.png", "cat"),
+    ("train/cat/10.png", "cat"),
+];
+const OTHERS: [&str; 6] =
+    ["README", "train/notes.txt", "train/cat/._9.png", ".cache/1.png", "__MACOSX/train/1.png", "train/cat/9.txt"];
+
+fn place() -> Place {
+    let place = Place::new();
+    let side = SIDE as u32;
+    let image = |(number, (name, _)): (usize, &(&'static str, &str))| (*name, png(side, side, &drawing(SIDE, number)));
+    let mut files: Vec<(&str, Vec<u8>)> = ITEMS.iter().enumerate().map(image).collect();
+    files.extend(OTHERS.iter().map(|name| (*name, b"no image".to_vec())));
+    for (name, bytes) in &files {
+        place.write(&format!("set/{name}"), bytes);
+    }
+    place.write("set.zip", zip(&files));
+    place.write("set.tar.bz2", bz2(&tar(&files)));
+    // The same under a name that says nothing.
+    place.write("collection", bz2(&tar(&files)));
+    place.write("small.onnx", model(3));
+    place
+}
+
+fn names() -> Vec<String> {
+    ITEMS.iter().map(|(name, _)| (*name).to_owned()).collect()
+}
+
+fn classes() -> Vec<String> {
+    ITEMS.iter().map(|(_, class)| (*class).to_owned()).collect()
+}
+
+/// Names and classes of the items that an import keeps, and how many files it passed over.
+fn imported(place: &Place, source: &str) -> (Vec<String>, Vec<String>, u64) {
+    let out = place.path("set.h5");
+    let (source, out) = (place.path(source), out.to_str().unwrap());
+    let arguments = ["import", source.to_str().unwrap(), "--labels-from-folders", "--out", out, "--json"];
+    let summary: Value = serde_json::from_str(&run_well("dtkc-data", &arguments)).unwrap();
+    let dataset = place.open("set.h5");
+    let named = dataset.label_names().unwrap().unwrap();
+    let classes = dtkc_testing::labels(&dataset).into_iter().map(|label| named[label as usize].clone()).collect();
+    (dtkc_testing::paths(&dataset), classes, passed(&summary))
+}
+
+fn passed(summary: &Value) -> u64 {
+    summary["passed_over"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
+}
+
+/// The same of a labelling run, and the clusters.
+fn labelled(place: &Place, source: &str) -> (Vec<String>, Vec<String>, u64, Vec<u64>) {
+    let [source, model, out] = [source, "small.onnx", "labels.jsonl"].map(|name| place.path(name));
+    let [source, model, out] = [&source, &model, &out].map(|path| path.to_str().unwrap());
+    let arguments = ["--model", model, "--input", source, "--output", out, "--truth", "--json"];
+    let summary: Value = serde_json::from_str(&run_well("dtkc-label", &arguments)).unwrap();
+    let text = place.text("labels.jsonl");
+    let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let name = |row: &Value| row["path"].as_str().unwrap()[source.len() + 1..].to_owned();
+    let class = |row: &Value| row["truth"].as_str().unwrap_or_default().to_owned();
+    let clusters = rows.iter().map(|row| row["cluster"].as_u64().unwrap()).collect();
+    (rows.iter().map(name).collect(), rows.iter().map(class).collect(), passed(&summary), clusters)
+}
+
+struct Service {
+    child: Child,
+    url: String,
+}
+
+impl Service {
+    fn start(place: &Place) -> Self {
+        let mut command = Command::new(program("dtkc-serve"));
+        command.args(["--port", "0", "--log-level", "warn", "--workers", "1", "--model"]);
+        let mut child = command.arg(place.path("small.onnx")).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let url = lines.by_ref().find_map(|line| Some(line.unwrap().trim().strip_prefix("page")?.trim().to_owned()));
+        // Keep reading, so that the service never writes into a closed pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, url: url.unwrap().trim_end_matches('/').to_owned() }
+    }
+
+    fn assign(&self, zip: &[u8]) -> Value {
+        let request = ureq::post(format!("{}/v1/assign", self.url)).header("content-type", "application/zip");
+        serde_json::from_str(&request.send(zip).unwrap().body_mut().read_to_string().unwrap()).unwrap()
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn import_labelling_and_service_see_the_same_items() {
+    let place = place();
+    let mut clusters = Vec::new();
+    for source in ["set", "set.zip", "set.tar.bz2", "collection"] {
+        // A hidden folder is one thing passed over where it is not entered, and each of its files in an archive.
+        assert_eq!(imported(&place, source), (names(), classes(), OTHERS.len() as u64), "{source}");
+        let (found, truth, passed, assigned) = labelled(&place, source);
+        assert_eq!((found, truth, passed), (names(), classes(), OTHERS.len() as u64), "{source}");
+        clusters.push(assigned);
+    }
+    let answer = Service::start(&place).assign(&place.read("set.zip"));
+    let images = answer["images"].as_array().unwrap();
+    let found: Vec<&str> = images.iter().map(|image| image["name"].as_str().unwrap()).collect();
+    assert_eq!(found, names());
+    assert_eq!(answer["passed_over"]["count"], OTHERS.len());
+    clusters.push(images.iter().map(|image| image["cluster"].as_u64().unwrap()).collect());
+    assert!(clusters.iter().all(|assigned| *assigned == clusters[0]), "{clusters:?}");
+}
