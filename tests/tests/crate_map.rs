@@ -21,6 +21,11 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
+/// The names in a cell.
+fn names(cell: &str) -> Vec<String> {
+    cell.split(',').map(|name| name.trim().trim_matches('`').to_owned()).filter(|name| !name.is_empty()).collect()
+}
+
 fn rows() -> Vec<Row> {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let table =
@@ -28,12 +33,10 @@ fn rows() -> Vec<Row> {
     table
         .map(|line| {
             let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-            let names = |cell: &str| cell.split(',').map(|n| n.trim().trim_matches('`').to_owned());
-            let filled = |name: &String| !name.is_empty();
             Row {
                 name: cells[0].trim_matches('`').to_owned(),
-                must_not_know: names(cells[2]).filter(filled).collect(),
-                uses: names(cells[3]).filter(filled).collect(),
+                must_not_know: names(cells[2]),
+                uses: names(cells[3]).into_iter().collect(),
             }
         })
         .collect()

@@ -4,6 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use dtkc_item::ItemError;
+
 use crate::archive::{FileKind, kind_of, tar, zip};
 use crate::glob::{self, Pattern};
 use crate::list::List;

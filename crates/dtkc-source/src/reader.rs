@@ -1,6 +1,6 @@
 //! Bytes of items, never more than allowed.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path: Arc<Path> = folder.path().join("a.tar").into();
         let content: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
-        fs::write(&path, &content).unwrap();
+        std::fs::write(&path, &content).unwrap();
         let mut reader = BodyReader::new(70_000);
         let mut slice = |offset: u64, length| reader.read(&mut Body::Slice { archive: path.clone(), offset, length });
         for (offset, length) in [(0, 10), (150_000, 70), (20, 66_000), (199_999, 1), (66_020, 5), (5, 0)] {

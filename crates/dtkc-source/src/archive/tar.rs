@@ -12,7 +12,7 @@ use dtkc_item::ItemError;
 
 use super::bounded::{Allowance, Bounded};
 use super::name::clean;
-use crate::reader::{NearFile, check as check_bytes, cut_off, read_head};
+use crate::reader::{NearFile, cut_off, read_head};
 use crate::rules::{self, Verdict};
 use crate::unpack::{self, Packing};
 use crate::{Body, Found, Passed, Reason, SourceError, Visitor};
@@ -146,7 +146,7 @@ impl Walk<'_> {
         let length = entry.size();
         let body = if self.length.is_some() && !entry.header().entry_type().is_gnu_sparse() {
             Body::Slice { archive: self.shared.clone(), offset: entry.raw_file_position(), length }
-        } else if let Err(error) = check_bytes(length, self.max_bytes) {
+        } else if let Err(error) = ItemError::check_bytes(length, self.max_bytes) {
             Body::Broken(error)
         } else {
             let mut bytes = head;

@@ -16,7 +16,7 @@ use flate2::bufread::DeflateDecoder;
 use thiserror::Error;
 
 use super::name::clean;
-use crate::reader::{NearFile, check as check_bytes};
+use crate::reader::NearFile;
 use crate::rules::{self, Verdict};
 use crate::{Body, Found, Passed, Reason, SourceError, Visitor, order};
 
@@ -170,7 +170,7 @@ impl ZipEntry {
 
     /// Unpacks the entry: not more than `max_bytes`, and exactly what the directory promised.
     pub fn read<R: BufRead + Seek>(&self, archive: &mut R, max_bytes: u64) -> Result<Vec<u8>, ItemError> {
-        check_bytes(self.size, max_bytes)?;
+        ItemError::check_bytes(self.size, max_bytes)?;
         let mut content = self.content(archive)?;
         let mut bytes = Vec::with_capacity(self.size.min(1 << 20) as usize);
         content.by_ref().take(self.size.saturating_add(1)).read_to_end(&mut bytes).map_err(|e| damaged(&e))?;
