@@ -13,11 +13,11 @@ use serde_json::Value;
 
 /// In natural order. One has no extension.
 const ITEMS: [(&str, &str); 5] = [
-    ("test/dog/b/photo", "dog"),
     ("test/dog/1.png", "dog"),
-    ("train/cat/a/2.png", "cat"),
+    ("test/dog/b/photo", "dog"),
     ("train/cat/9.png", "cat"),
     ("train/cat/10.png", "cat"),
+    ("train/cat/a/2.png", "cat"),
 ];
 const OTHERS: [&str; 6] =
     ["README", "train/notes.txt", "train/cat/._9.png", ".cache/1.png", "__MACOSX/train/1.png", "train/cat/9.txt"];
