@@ -1,25 +1,26 @@
 //! Helpers for the end-to-end tests in `tests/tests`, one file per user story.
 
-use std::process::{Command, Output};
+use std::process::Command;
 
-pub use dtkc_testing::program;
+use dtkc_testing::{Place, Said, program};
 
-/// Runs a program of ours to its end.
+/// Runs one of our programs in a test's folder, so that files go by their names.
 ///
 /// # Panics
 /// If it cannot be started.
-pub fn run(name: &str, arguments: &[&str]) -> Output {
-    let output = Command::new(program(name)).args(arguments).output();
-    output.unwrap_or_else(|error| panic!("{name} did not start: {error}"))
+#[track_caller]
+pub fn run(place: &Place, name: &str, arguments: &[&str]) -> Said {
+    let output = Command::new(program(name)).current_dir(place.folder()).args(arguments).output();
+    output.unwrap_or_else(|error| panic!("{name} did not start: {error}")).into()
 }
 
-/// Runs a program of ours that must succeed, and gives its standard output.
+/// Runs one of our programs with the words of a line; it must succeed. Gives its standard output.
 ///
 /// # Panics
 /// If it fails, with all that it said.
-pub fn run_well(name: &str, arguments: &[&str]) -> String {
-    let output = run(name, arguments);
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{name} {arguments:?} failed with {}:\n{stderr}", output.status);
-    String::from_utf8_lossy(&output.stdout).into_owned()
+#[track_caller]
+pub fn run_well(place: &Place, line: &str) -> String {
+    let mut words = line.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    run(place, name, &words.collect::<Vec<_>>()).ok()
 }

@@ -7,17 +7,17 @@ use std::process::{Child, Command, Stdio};
 
 use dtkc_testing::files::{bz2, png, tar, zip};
 use dtkc_testing::model::{SIDE, model};
-use dtkc_testing::{Place, drawing};
-use dtkc_tests::{program, run_well};
+use dtkc_testing::{Place, drawing, program};
+use dtkc_tests::run_well;
 use serde_json::Value;
 
 /// In natural order. One has no extension.
 const ITEMS: [(&str, &str); 5] = [
-    ("test/dog/b/photo", "dog"),
     ("test/dog/1.png", "dog"),
-    ("train/cat/a/2.png", "cat"),
+    ("test/dog/b/photo", "dog"),
     ("train/cat/9.png", "cat"),
     ("train/cat/10.png", "cat"),
+    ("train/cat/a/2.png", "cat"),
 ];
 const OTHERS: [&str; 6] =
     ["README", "train/notes.txt", "train/cat/._9.png", ".cache/1.png", "__MACOSX/train/1.png", "train/cat/9.txt"];
@@ -49,10 +49,8 @@ fn classes() -> Vec<String> {
 
 /// Names and classes of the items that an import keeps, and how many files it passed over.
 fn imported(place: &Place, source: &str) -> (Vec<String>, Vec<String>, u64) {
-    let out = place.path("set.h5");
-    let (source, out) = (place.path(source), out.to_str().unwrap());
-    let arguments = ["import", source.to_str().unwrap(), "--labels-from-folders", "--out", out, "--json"];
-    let summary: Value = serde_json::from_str(&run_well("dtkc-data", &arguments)).unwrap();
+    let said = run_well(place, &format!("dtkc-data import {source} --labels-from-folders --out set.h5 --json"));
+    let summary: Value = serde_json::from_str(&said).unwrap();
     let dataset = place.open("set.h5");
     let named = dataset.label_names().unwrap().unwrap();
     let classes = dtkc_testing::labels(&dataset).into_iter().map(|label| named[label as usize].clone()).collect();
@@ -65,10 +63,8 @@ fn passed(summary: &Value) -> u64 {
 
 /// The same of a labelling run, and the clusters.
 fn labelled(place: &Place, source: &str) -> (Vec<String>, Vec<String>, u64, Vec<u64>) {
-    let [source, model, out] = [source, "small.onnx", "labels.jsonl"].map(|name| place.path(name));
-    let [source, model, out] = [&source, &model, &out].map(|path| path.to_str().unwrap());
-    let arguments = ["--model", model, "--input", source, "--output", out, "--truth", "--json"];
-    let summary: Value = serde_json::from_str(&run_well("dtkc-label", &arguments)).unwrap();
+    let line = format!("dtkc-label --model small.onnx --input {source} --output labels.jsonl --truth --json");
+    let summary: Value = serde_json::from_str(&run_well(place, &line)).unwrap();
     let text = place.text("labels.jsonl");
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let name = |row: &Value| row["path"].as_str().unwrap()[source.len() + 1..].to_owned();

@@ -14,7 +14,7 @@ pub struct Assignments {
 }
 
 /// A model's answer for one image, in short.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Assignment {
     /// The most probable cluster.
     pub cluster: usize,

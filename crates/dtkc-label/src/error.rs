@@ -10,14 +10,6 @@ pub enum LabelError {
     /// The system refused something; the text names the path.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// An `--input` that cannot be used.
-    #[error("the input {input} {reason}")]
-    Input {
-        /// As given.
-        input: String,
-        /// What is wrong, as a predicate, and the remedy.
-        reason: String,
-    },
     /// A file that names or describes something is wrong.
     #[error("{path}: {reason}", path = path.display())]
     File {
@@ -74,11 +66,6 @@ impl LabelError {
         let remedy = [first, remedy].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", and ");
         let remedy = if remedy.is_empty() { remedy } else { format!("; {remedy}") };
         Self::Settings(format!("{what} cannot be written ({reason}){remedy}"))
-    }
-
-    /// An error about one `--input`.
-    pub fn input(input: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Input { input: input.into(), reason: reason.into() }
     }
 }
 

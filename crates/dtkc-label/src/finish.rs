@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use dtkc_files::Pending;
-use dtkc_item::ImageShape;
 use dtkc_observe::Observer;
 
 use crate::error::Result;
 use crate::failures::FailureList;
 use crate::journal::{PixelReader, Reader};
 use crate::layout::Layout;
-use crate::output::{self, Format, RowWriter};
+use crate::output::{self, Format, Images, RowWriter};
 use crate::row::Row;
 
 /// Which file to make.
@@ -22,8 +21,8 @@ pub struct Target {
     pub format: Format,
     /// With which columns.
     pub layout: Layout,
-    /// The size of the images in it, where the form holds images.
-    pub shape: ImageShape,
+    /// The images in it, where the form holds images.
+    pub images: Images,
     /// Where failures are listed.
     pub failed: PathBuf,
 }
@@ -39,7 +38,7 @@ impl Writing {
     /// Starts beside the target.
     pub fn start(target: &Target) -> Result<Self> {
         let pending = Pending::beside(&target.path)?;
-        let writer = output::create(pending.path(), target.format, &target.layout, target.shape)?;
+        let writer = output::create(pending.path(), target.format, &target.layout, target.images)?;
         Ok(Self { pending, writer, failures: FailureList::new(&target.failed) })
     }
 
@@ -65,7 +64,7 @@ pub fn from_journal(target: &Target, rows: u64, observer: &dyn Observer) -> Resu
     let mut writing = Writing::start(target)?;
     let mut reader = Reader::open(&target.path)?;
     let mut pixels = match target.format.wants_pixels() {
-        true => Some(PixelReader::open(&target.path, target.shape.len())?),
+        true => Some(PixelReader::open(&target.path, target.images.shape.len())?),
         false => None,
     };
     while let Some(rows) = reader.next_block()? {

@@ -12,7 +12,7 @@ use crate::failures;
 use crate::finish::{Target, Writing};
 use crate::gallery::{self, About, Picks};
 use crate::job::{self, Job, Settings, State};
-use crate::output::{self, Format, Stored};
+use crate::output::{self, Format, Images, Stored};
 use crate::row::Row;
 use crate::shard::Shard;
 use crate::source::Inputs;
@@ -61,11 +61,13 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
         }
         parts.push(output::read(path, part, &settings.layout)?.peekable());
     }
+    // All parts come from one model, so the first that says it speaks for all.
+    let resize = paths.iter().find_map(|path| output::resize_of(path, Format::of(path).ok()?));
     let target = Target {
         path: options.output.clone(),
         format,
         layout: settings.layout.clone(),
-        shape: settings.shape,
+        images: Images { shape: settings.shape, resize },
         failed: options.failed.clone().unwrap_or_else(|| failures::path_for(&options.output)),
     };
     let total = jobs.iter().map(|job| job.rows).sum();

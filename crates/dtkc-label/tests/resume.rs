@@ -7,7 +7,7 @@ mod common;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ExitStatus, Stdio};
 
-use common::{Place, column, json};
+use common::{Place, column, json, refused};
 use dtkc_label::journal::Reader;
 use dtkc_testing::{Said, wait_until};
 
@@ -148,24 +148,11 @@ fn an_unfinished_run_is_neither_overwritten_nor_mixed() {
 
 #[test]
 fn a_changed_input_is_noticed() {
-    let place = Place::new();
-    place.images("photos", 400);
-    let arguments = ["--input", "photos", "--batch", "1", "--threads", "1", "--output", "cut.csv"];
-    // As if it had been killed half way: journal there, output not.
-    let journal = whole_journal(&place, &arguments);
-    place.write("cut.csv.journal", &journal[..journal.len() / 2]);
-    std::fs::remove_file(place.path("photos/0003.png")).unwrap();
-    let words = "image 3 was photos/0003.png and is now photos/0004.png";
-    place.refused(&[&arguments[..], &["--resume"]].concat(), 1, words);
-}
-
-/// The journal of a run whose output could not be made.
-fn whole_journal(place: &Place, arguments: &[&str]) -> Vec<u8> {
-    // Where a folder has the output's name there can be no such file; the journal stays.
-    std::fs::create_dir(place.path("cut.csv")).unwrap();
-    place.refused(arguments, 1, "cut.csv cannot be written");
-    std::fs::remove_dir(place.path("cut.csv")).unwrap();
-    place.read("cut.csv.journal")
+    let place = place();
+    interrupt(&place, "cut.csv", &[], "-KILL", 20);
+    let without_one = lines(0..3) + &lines(4..LISTED);
+    let said = place.label_with_input(&[&arguments("cut.csv")[..], &["--resume"]].concat(), &without_one);
+    refused(said, 1, "image 3 was photos/0003.png and is now photos/0004.png");
 }
 
 #[test]

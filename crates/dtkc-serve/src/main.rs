@@ -15,7 +15,7 @@ fn main() -> ExitCode {
         let config: ServeConfig = dtkc_cli::parse()?;
         if config.openapi {
             use std::io::Write;
-            std::io::stdout().write_all(dtkc_serve::openapi::json().as_bytes())?;
+            std::io::stdout().write_all(dtkc_serve::openapi::json()?.as_bytes())?;
             return Ok(());
         }
         program::run(config)

@@ -6,6 +6,8 @@ mod common;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::{EMBEDDING, K, SIDE, Server, multipart, pixels, png, reference, zip_of};
+use dtkc_item::Resize;
+use dtkc_testing::model::{metadata, network};
 use serde_json::json;
 
 const S: u32 = SIDE as u32;
@@ -171,4 +173,23 @@ fn a_compressed_request_is_understood_and_its_size_counts_unpacked() {
     server.post_with("/v1/assign", &headers, &gzip(&vec![0; 1 << 20])).expect(413, "body_too_large");
     let odd = [("content-type", "image/png"), ("content-encoding", "br")];
     server.post_with("/v1/assign", &odd, b"x").expect(415, "unsupported_encoding");
+}
+
+#[test]
+fn an_image_of_another_size_is_brought_to_the_models_by_the_models_own_rule() {
+    // Three images side by side; what a model that crops sees of it is the one in the middle.
+    let rows = |image: u64| pixels(image).chunks(SIDE).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let (left, middle, right) = (rows(1), rows(2), rows(3));
+    let wide: Vec<u8> = (0..SIDE).flat_map(|y| [&left[y][..], &middle[y], &right[y]].concat()).collect();
+    let wide = dtkc_testing::files::png(S, 3 * S, &wide);
+    for resize in [Resize::Crop, Resize::Fit, Resize::Stretch] {
+        let mut metadata = metadata(SIDE, K);
+        metadata.input.image.resize = resize;
+        let server = Server::with_model(&dtkc_onnx::write(&network(1, SIDE, K), &metadata).unwrap(), &[]);
+        assert_eq!(server.get("/v1/models/small").json()["input"]["resize"], resize.to_string());
+        let confidence = |image: &[u8]| {
+            server.post("/v1/assign", "image/png", image).json()["images"][0]["confidence"].as_f64().unwrap()
+        };
+        assert_eq!(confidence(&wide) == confidence(&png(S, S, 2)), resize == Resize::Crop, "{resize}");
+    }
 }

@@ -31,7 +31,8 @@ pub enum SourceError {
 }
 
 impl SourceError {
-    pub(crate) fn input(input: impl Into<String>, reason: impl Into<String>) -> Self {
+    /// An input, as given, and what is wrong with it.
+    pub fn input(input: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::Input { input: input.into(), reason: reason.into() }
     }
 

@@ -17,7 +17,7 @@ use crate::gallery::{self, About, Picks};
 use crate::job::{Head, Job, State};
 use crate::journal::{self, Journal};
 use crate::layout::Layout;
-use crate::output::{self, Format, RowWriter};
+use crate::output::{self, Format, Images, RowWriter};
 use crate::pipeline::{self, Plan};
 use crate::row::Row;
 use crate::source::Inputs;
@@ -227,7 +227,7 @@ fn target(options: &LabelOptions, head: &Head, path: &Path, format: Format) -> T
         path: path.to_owned(),
         format,
         layout: head.settings.layout.clone(),
-        shape: head.settings.shape,
+        images: Images { shape: head.settings.shape, resize: Some(options.model.spec().resize) },
         failed: options.failed.clone().unwrap_or_else(|| failures::path_for(path)),
     }
 }

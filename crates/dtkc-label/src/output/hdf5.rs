@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 
 use ::hdf5::types::{StringError, VarLenUnicode};
 use dtkc_dataset::{Writer, WriterOptions};
-use dtkc_item::ImageShape;
 use ndarray::{ArrayView1, ArrayView2, s};
 
-use super::RowWriter;
+use super::{Images, RowWriter};
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;
 use crate::row::{Label, Row, error_text};
@@ -29,7 +28,7 @@ const RUN: usize = 4096;
 pub(super) struct Hdf5Writer {
     path: PathBuf,
     layout: Layout,
-    shape: ImageShape,
+    of: Images,
     /// Exists from the first labelled image on: a set of no images is no set.
     images: Option<Writer>,
     /// The schema's own parts are streamed to the file first; the rest waits here, in the journal's form.
@@ -38,14 +37,15 @@ pub(super) struct Hdf5Writer {
 }
 
 impl Hdf5Writer {
-    pub(super) fn new(path: &Path, layout: &Layout, shape: ImageShape) -> Result<Self> {
+    pub(super) fn new(path: &Path, layout: &Layout, of: Images) -> Result<Self> {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let (labelled, failed) = (Spool::new(folder)?, Spool::new(folder)?);
-        Ok(Self { path: path.to_owned(), layout: layout.clone(), shape, images: None, labelled, failed })
+        Ok(Self { path: path.to_owned(), layout: layout.clone(), of, images: None, labelled, failed })
     }
 
     fn start(&self) -> Result<Writer> {
-        let mut options = WriterOptions::new(self.shape, "labelled images", "dtkc-label");
+        let mut options = WriterOptions::new(self.of.shape, "labelled images", "dtkc-label");
+        options.resize = self.of.resize;
         options.paths = true;
         options.label_names = Some(self.layout.names.clone());
         Ok(Writer::create(&self.path, options)?)
@@ -65,7 +65,7 @@ impl Hdf5Writer {
 
 impl RowWriter for Hdf5Writer {
     fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
-        let mut images = pixels.chunks_exact(self.shape.len());
+        let mut images = pixels.chunks_exact(self.of.shape.len());
         for row in rows {
             match (&row.outcome, row.outcome.is_ok().then(|| images.next()).flatten()) {
                 (Ok(label), Some(pixels)) => self.push(row, label, pixels)?,

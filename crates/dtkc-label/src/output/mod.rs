@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
-use dtkc_item::ImageShape;
+use dtkc_item::{ImageShape, Resize};
 
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;
@@ -79,6 +79,15 @@ impl FromStr for Format {
     }
 }
 
+/// What an output that holds images must know of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Images {
+    /// Their size.
+    pub shape: ImageShape,
+    /// The rule by which they came to it; `None` where nobody knows.
+    pub resize: Option<Resize>,
+}
+
 /// Takes rows in order.
 pub trait RowWriter {
     /// Writes rows; `pixels` holds the images of the labelled ones, where the form wants them.
@@ -94,13 +103,13 @@ pub trait RowWriter {
 }
 
 /// A writer to a file at `path`, which is not yet the final place.
-pub fn create(path: &Path, format: Format, layout: &Layout, shape: ImageShape) -> Result<Box<dyn RowWriter>> {
+pub fn create(path: &Path, format: Format, layout: &Layout, images: Images) -> Result<Box<dyn RowWriter>> {
     let file = || -> Result<_> { Ok(std::io::BufWriter::with_capacity(1 << 18, fs_err::File::create(path)?)) };
     Ok(match format {
         Format::Csv => Box::new(csv::CsvWriter::new(file()?, layout)?),
         Format::Jsonl => Box::new(jsonl::JsonlWriter::new(file()?, layout)),
         Format::Parquet => Box::new(parquet::ParquetWriter::new(path, layout)?),
-        Format::Hdf5 => Box::new(hdf5::Hdf5Writer::new(path, layout, shape)?),
+        Format::Hdf5 => Box::new(hdf5::Hdf5Writer::new(path, layout, images)?),
     })
 }
 
@@ -111,6 +120,11 @@ pub fn stream(out: impl Write + 'static, format: Format, layout: &Layout) -> Res
         Format::Jsonl => Ok(Box::new(jsonl::JsonlWriter::new(out, layout))),
         other => Err(LabelError::Settings(format!("{other} cannot be streamed to standard output; use csv or jsonl"))),
     }
+}
+
+/// The rule by which the images in a file came to their size; `None` where it holds none, or does not say.
+pub fn resize_of(path: &Path, format: Format) -> Option<Resize> {
+    if format.wants_pixels() { dtkc_dataset::Dataset::open(path).ok()?.resize() } else { None }
 }
 
 /// A row that was read back, and its image where the form holds images.

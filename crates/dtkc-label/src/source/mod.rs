@@ -12,9 +12,9 @@ use std::sync::Arc;
 pub use dataset::Table;
 use dtkc_item::ItemError;
 use dtkc_source::classes::FolderClasses;
-use dtkc_source::{Body, Found, Input, Passed};
+use dtkc_source::{Body, Found, Input, Passed, SourceError};
 
-use crate::error::{LabelError, Result};
+use crate::error::Result;
 
 /// Where an image comes from.
 pub enum Origin {
@@ -90,7 +90,7 @@ impl Inputs {
         let inputs: Vec<LabelInput> = texts.iter().map(|text| LabelInput::open(text)).collect::<Result<_>>()?;
         let is_list = |input: &&LabelInput| matches!(input, LabelInput::Encoded(Input::List(_)));
         if inputs.iter().filter(is_list).count() > 1 {
-            return Err(LabelError::input("-", "is named twice; standard input can be read once"));
+            return Err(SourceError::input("-", "is named twice; standard input can be read once").into());
         }
         Ok(Self { inputs, max_bytes })
     }

@@ -83,11 +83,18 @@ impl Place {
     /// Runs it with a text on standard input and wants success.
     #[track_caller]
     pub fn ok_with_input(&self, arguments: &[&str], input: &str) -> Said {
+        succeeded(self.label_with_input(arguments, input))
+    }
+
+    /// Runs it with a text on standard input.
+    #[track_caller]
+    pub fn label_with_input(&self, arguments: &[&str], input: &str) -> Said {
         let mut command = self.label(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        succeeded(child.wait_with_output().unwrap().into())
+        // A program that fails at once reads nothing.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        child.wait_with_output().unwrap().into()
     }
 
     /// Runs it and wants a failure with these words.

@@ -18,9 +18,10 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
                       form-action 'none'; frame-ancestors 'none'";
 
 /// The description.
-pub async fn openapi() -> HttpResponse {
-    static TEXT: LazyLock<String> = LazyLock::new(openapi::json);
-    HttpResponse::Ok().content_type("application/json").body(Pieces::of_program(TEXT.as_str()))
+pub async fn openapi() -> Result<HttpResponse, ApiError> {
+    static TEXT: LazyLock<Option<String>> = LazyLock::new(|| openapi::json().ok());
+    let text = TEXT.as_deref().ok_or(ApiError::Internal)?;
+    Ok(HttpResponse::Ok().content_type("application/json").body(Pieces::of_program(text)))
 }
 
 /// The page's relative links need the slash.
