@@ -195,7 +195,7 @@ impl Level {
         }
         let times = linked.entry(real.clone()).or_default();
         *times += 1;
-        (*times <= MAX_LINKS).then(|| Trail { real, up: Some(up) })
+        (*times <= MAX_LINKS).then_some(Trail { real, up: Some(up) })
     }
 }
 

@@ -72,7 +72,7 @@ impl FromStr for Format {
 #[derive(Debug)]
 pub enum Input {
     /// A folder with its images.
-    Folder(PathBuf, Listing),
+    Folder(PathBuf, Box<Listing>),
     /// A file.
     File(PathBuf, Format),
 }
@@ -171,7 +171,7 @@ fn folder_or_files(folder: &Path, format: Option<Format>) -> Result<Vec<Input>, 
     if wants_images {
         let listing = Listing::of(dtkc_source::Input::Folder(folder.to_owned()))?;
         if !listing.is_empty() {
-            return Ok(vec![Input::Folder(folder.to_owned(), listing)]);
+            return Ok(vec![Input::Folder(folder.to_owned(), Box::new(listing))]);
         }
         let files = if format.is_none() { data_files(folder, None)? } else { Vec::new() };
         return if files.is_empty() { Err(ImportError::file(folder, listing.nothing())) } else { Ok(files) };

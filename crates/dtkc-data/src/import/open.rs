@@ -33,7 +33,7 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Imp
         let (path, format) = match input {
             Input::Folder(path, listing) => {
                 close(&mut sources, &mut arrays, &mut files, options)?;
-                let folder = ImageImporter::new(listing, options.labels, several);
+                let folder = ImageImporter::new(*listing, options.labels, several);
                 sources.push(labelled(&path, Box::new(folder), options)?);
                 continue;
             }

@@ -139,15 +139,13 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
 
 /// What was passed over, named as records are.
 fn passed_over(sources: &[Box<dyn Importer>]) -> Vec<(String, Reason)> {
-    let several = sources.len() > 1;
-    let named = |source: &dyn Importer, name: &str| match &source.describe().origin {
-        Some(origin) if several => format!("{origin}/{name}"),
-        _ => name.to_owned(),
-    };
-    let of = |source: &Box<dyn Importer>| -> Vec<(String, Reason)> {
-        source.passed_over().iter().map(|(name, reason)| (named(source.as_ref(), name), *reason)).collect()
-    };
-    sources.iter().flat_map(of).collect()
+    let mut passed = Vec::new();
+    for source in sources {
+        let prefix = source.describe().origin.as_ref().filter(|_| sources.len() > 1);
+        let named = |name: &str| prefix.map_or_else(|| name.to_owned(), |prefix| format!("{prefix}/{name}"));
+        passed.extend(source.passed_over().iter().map(|(name, reason)| (named(name), *reason)));
+    }
+    passed
 }
 
 /// A folder that is not there is better found now than after the sources were read.
