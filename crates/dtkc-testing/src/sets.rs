@@ -19,7 +19,7 @@ pub fn image(shape: ImageShape, index: usize) -> Vec<u8> {
     pixels
 }
 
-/// A set of numbered images ([`image`]).
+/// A set of numbered images ([`image()`]).
 #[derive(Debug, Clone)]
 pub struct Set {
     /// The size of every image.
