@@ -3,11 +3,11 @@
 
 mod common;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Int32Type};
-use arrow_array::{Array, RecordBatch};
 use common::{CLUSTERS, EMBEDDING, Place, column, json, rows};
 use dtkc_testing::Said;
+use parquet::file::reader::FileReader;
+use parquet::file::serialized_reader::SerializedFileReader;
+use parquet::record::Field;
 
 const ALL: [&str; 7] = ["--input", "photos", "--truth", "--probabilities", "--embedding", "--min-confidence", "0.6"];
 
@@ -67,39 +67,55 @@ fn json_lines_and_parquet_say_the_same_as_csv() {
     let csv = rows(&place.text("out.csv"));
     let text = place.text("out.jsonl");
     let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let file = std::fs::File::open(place.path("out.parquet")).unwrap();
-    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-    let batches: Vec<RecordBatch> = reader.build().unwrap().map(Result::unwrap).collect();
-    let [batch] = batches.as_slice() else { panic!("one batch is enough for 70 rows") };
-    assert_eq!((csv.len(), lines.len(), batch.num_rows()), (70, 70, 70));
-    let texts = |name: &str| batch.column_by_name(name).unwrap().as_string::<i32>().clone();
-    let floats = |name: &str| batch.column_by_name(name).unwrap().as_primitive::<Float32Type>().clone();
-    let cluster = batch.column_by_name("cluster").unwrap().as_primitive::<Int32Type>();
-    let embedding = batch.column_by_name("embedding").unwrap().as_fixed_size_list();
-    for (i, (row, line)) in csv.iter().zip(&lines).enumerate() {
+    let table = table(&place.path("out.parquet"));
+    assert_eq!((csv.len(), lines.len(), table.len()), (70, 70, 70));
+    for ((row, line), fields) in csv.iter().zip(&lines).zip(&table) {
+        let text = |name: &str| match &fields[name] {
+            Field::Str(text) => text.as_str(),
+            other => panic!("{name}: {other:?}"),
+        };
         assert_eq!(line["path"], row["path"].as_str());
-        assert_eq!(texts("path").value(i), row["path"]);
-        assert_eq!(texts("truth").value(i), row["truth"]);
+        assert_eq!(fields["index"], Field::Long(row["index"].parse().unwrap()));
+        assert_eq!(text("path"), row["path"]);
+        assert_eq!(text("truth"), row["truth"]);
         if row["cluster"].is_empty() {
             assert_eq!(line["error"], row["error"].as_str());
-            assert!(line["cluster"].is_null() && line["probabilities"].is_null() && cluster.is_null(i));
-            assert_eq!(texts("error").value(i), row["error"]);
+            assert!(line["cluster"].is_null() && line["probabilities"].is_null());
+            assert_eq!((&fields["cluster"], &fields["probabilities"]), (&Field::Null, &Field::Null));
+            assert_eq!(text("error"), row["error"]);
             continue;
         }
         let number = |name: &str| row[name].parse::<f32>().unwrap();
         assert_eq!(line["cluster"].to_string(), row["cluster"]);
-        assert_eq!(cluster.value(i).to_string(), row["cluster"]);
+        assert_eq!(fields["cluster"], Field::Int(row["cluster"].parse().unwrap()));
         assert_eq!(line["cluster_name"], row["cluster_name"].as_str());
-        assert_eq!(texts("cluster_name").value(i), row["cluster_name"]);
-        assert!(line["error"].is_null() && texts("error").is_null(i));
+        assert_eq!(text("cluster_name"), row["cluster_name"]);
+        assert!(line["error"].is_null() && fields["error"] == Field::Null);
         for name in ["confidence", "second_confidence", "margin"] {
             assert_eq!(line[name].as_f64().unwrap() as f32, number(name));
-            assert_eq!(floats(name).value(i), number(name));
+            assert_eq!(fields[name], Field::Float(number(name)));
         }
-        assert_eq!(line["probabilities"].as_array().unwrap().len(), CLUSTERS);
-        assert_eq!(line["embedding"][EMBEDDING - 1].as_f64().unwrap() as f32, number("embedding_15"));
-        assert_eq!(embedding.value(i).as_primitive::<Float32Type>().value(15), number("embedding_15"));
+        for (name, column, size) in [("probabilities", "probability", CLUSTERS), ("embedding", "embedding", EMBEDDING)]
+        {
+            let expected: Vec<f32> = (0..size).map(|i| number(&format!("{column}_{i}"))).collect();
+            let said: Vec<f32> = line[name].as_array().unwrap().iter().map(|v| v.as_f64().unwrap() as f32).collect();
+            assert_eq!(said, expected);
+            assert_eq!(list(&fields[name]), expected);
+        }
     }
+}
+
+/// The rows of a Parquet file as the crate's own reader of records sees them.
+fn table(path: &std::path::Path) -> Vec<std::collections::HashMap<String, Field>> {
+    let reader = SerializedFileReader::new(std::fs::File::open(path).unwrap()).unwrap();
+    let rows = reader.get_row_iter(None).unwrap();
+    rows.map(|row| row.unwrap().into_columns().into_iter().collect()).collect()
+}
+
+fn list(field: &Field) -> Vec<f32> {
+    let Field::ListInternal(list) = field else { panic!("{field:?}") };
+    let number = |field: &Field| if let Field::Float(value) = field { *value } else { panic!("{field:?}") };
+    list.elements().iter().map(number).collect()
 }
 
 #[test]

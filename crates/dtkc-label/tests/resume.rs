@@ -82,8 +82,8 @@ fn ctrl_c_leaves_a_valid_file_and_resume_completes_it() {
             assert_eq!(beginning.last(), Some(&b'\n'));
         } else {
             let file = std::fs::File::open(place.path(&output)).unwrap();
-            let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
-            let rows = reader.metadata().file_metadata().num_rows();
+            let reader = parquet::file::serialized_reader::SerializedFileReader::new(file).unwrap();
+            let rows = parquet::file::reader::FileReader::metadata(&reader).file_metadata().num_rows();
             assert!(rows > 0 && rows < 2 * LISTED as i64, "{rows}");
         }
         assert!(place.text(&format!("{output}.job.json")).contains("\"interrupted\""));

@@ -3,11 +3,12 @@
 //! What is written depends on the rows and the [`Layout`] alone, never on how the rows came in portions, so that
 //! parts can be read, joined and written again to the same bytes (the same content for HDF5).
 
-mod arrow;
 mod csv;
 mod hdf5;
 mod jsonl;
 mod parquet;
+mod parquet_reader;
+mod parquet_schema;
 
 use std::fmt;
 use std::io::Write;
@@ -135,7 +136,7 @@ pub fn read(path: &Path, format: Format, layout: &Layout) -> Result<Box<dyn Iter
     Ok(match format {
         Format::Csv => Box::new(csv::read(path, layout)?),
         Format::Jsonl => Box::new(jsonl::read(path)?),
-        Format::Parquet => Box::new(parquet::read(path, layout)?),
+        Format::Parquet => Box::new(parquet_reader::read(path, layout)?),
         Format::Hdf5 => Box::new(hdf5::read(path, layout)?),
     })
 }
