@@ -26,8 +26,8 @@ impl Trainer<'_> {
     pub(super) fn train_until(&mut self, restart: &mut Restart, until: usize) -> Result<(), TrainError> {
         while restart.ended.is_none() {
             if !restart.entered {
-                let entered = restart.learner.enter(restart.stage, &mut self.data);
-                entered.map_err(|error| self.explain(error.into()))?;
+                self.save_before_long_work(restart)?;
+                restart.learner.enter(restart.stage, &mut self.data)?;
                 restart.entered = true;
             }
             let is_last = restart.stage + 1 == self.stages.len();
@@ -44,18 +44,29 @@ impl Trainer<'_> {
 
     /// Trains until `until` epochs of the stage are complete or the restart ends. Saves now and then.
     fn train_epochs(&mut self, restart: &mut Restart, until: usize) -> Result<(), TrainError> {
-        while restart.epoch < until {
-            let times = self.pass(restart)?;
-            let closed = self.close_epoch(restart, &times);
-            closed.map_err(|error| self.explain(error))?;
-            if let Some(reason) = self.reason_to_end(restart) {
-                let left = until - restart.epoch;
+        loop {
+            // Looked at before an epoch and not after it, so that a restart which was resumed here ends here, too.
+            if restart.epoch > 0
+                && restart.batch == 0
+                && let Some(reason) = self.reason_to_end(restart)
+            {
+                let left = until.saturating_sub(restart.epoch);
                 self.console.spare((left * self.data.len()) as u64);
                 return self.finish_restart(restart, reason);
             }
+            if restart.epoch >= until {
+                return Ok(());
+            }
+            let times = self.pass(restart)?;
+            self.close_epoch(restart, &times)?;
             self.journal.save_if_due(restart)?;
         }
-        Ok(())
+    }
+
+    /// What follows cannot be cut in the middle: a stop inside loses it, and should lose nothing else.
+    pub(super) fn save_before_long_work(&mut self, restart: &Restart) -> Result<(), TrainError> {
+        let is_new = restart.stage == 0 && restart.epoch == 0;
+        if is_new { Ok(()) } else { self.journal.save(restart) }
     }
 
     fn reason_to_end(&self, restart: &Restart) -> Option<Ended> {
@@ -166,7 +177,7 @@ impl Trainer<'_> {
     }
 
     /// A stop inside a learner's own work: the last checkpoint has what was done before it.
-    fn explain(&self, error: TrainError) -> TrainError {
+    pub(super) fn explain(&self, error: TrainError) -> TrainError {
         match error {
             TrainError::Stopped => TrainError::Interrupted(format!(
                 "everything up to the last checkpoint is saved; go on with `dtkc-train resume {}`",

@@ -8,6 +8,7 @@ use crate::restart::{Ended, Outcome, Restart};
 impl Trainer<'_> {
     /// Restores the best epoch, measures what it is worth and saves both.
     pub(super) fn finish_restart(&mut self, restart: &mut Restart, reason: Ended) -> Result<(), TrainError> {
+        self.save_before_long_work(restart)?;
         if let Some(best) = &restart.best {
             let restored = restart.learner.set_weights(&best.weights);
             restored.map_err(|error| TrainError::Mismatch(format!("the best weights cannot be restored: {error}")))?;

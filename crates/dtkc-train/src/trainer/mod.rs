@@ -4,12 +4,14 @@ mod budget;
 mod epoch;
 mod finish;
 mod journal;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
 use dtkc_human as human;
 use dtkc_methods::learner::{Learner, Passes as _, Stage};
-use dtkc_methods::{Task, places};
+use dtkc_methods::{LearnError, Task, places};
 use dtkc_observe::Observer;
 
 use crate::config::RunConfig;
@@ -24,11 +26,15 @@ use crate::run_dir::RunDir;
 use budget::Budget;
 use journal::Journal;
 
+/// Makes a learner with new weights from a seed.
+type MakeLearner = Box<dyn Fn(&Task, u64) -> Result<Box<dyn Learner>, LearnError>>;
+
 /// Trains the restarts of one run.
 pub struct Trainer<'a> {
     run: &'a RunDir,
     config: RunConfig,
     task: Task,
+    learners: MakeLearner,
     stages: Vec<Stage>,
     /// A learner that is only asked how it goes about things.
     model: Box<dyn Learner>,
@@ -44,8 +50,18 @@ pub struct Trainer<'a> {
 impl<'a> Trainer<'a> {
     /// Opens data and log, and goes on where the checkpoints are.
     pub fn open(run: &'a RunDir, config: RunConfig, observer: &'a dyn Observer) -> Result<Self, TrainError> {
+        let settings = config.settings.clone();
+        Self::with(run, config, Box::new(move |task, seed| settings.learner(task, seed)), observer)
+    }
+
+    fn with(
+        run: &'a RunDir,
+        config: RunConfig,
+        learners: MakeLearner,
+        observer: &'a dyn Observer,
+    ) -> Result<Self, TrainError> {
         let task = config.task(config.clusters()?)?;
-        let model = config.settings.learner(&task, 0)?;
+        let model = learners(&task, 0)?;
         let stages = model.stages();
         let data = RunData::open(&config, observer)?;
         let labels = data.dataset().labels()?;
@@ -53,8 +69,9 @@ impl<'a> Trainer<'a> {
         let spent = log::read(&run.log())?.iter().map(|record| record.seconds).sum();
         let budget = Budget::open(run, &config, spent)?;
         let console = Console::new(observer, config.plan.restarts, config.plan.epochs);
+        let compared = Vec::new();
         let trainer =
-            Self { run, config, task, stages, model, data, labels, compared: Vec::new(), journal, console, budget };
+            Self { run, config, task, learners, stages, model, data, labels, compared, journal, console, budget };
         trainer.console.say(trainer.plan());
         let (unit, work) =
             (trainer.config.data.input.kind().name(), trainer.work(trainer.restarts(), trainer.epochs()));
@@ -65,6 +82,10 @@ impl<'a> Trainer<'a> {
 
     /// Trains what is left to train; gives back every restart, at its best epoch, with what it is worth.
     pub fn train(&mut self) -> Result<Vec<Restart>, TrainError> {
+        self.train_all().map_err(|error| self.explain(error))
+    }
+
+    fn train_all(&mut self) -> Result<Vec<Restart>, TrainError> {
         self.plan_for_budget()?;
         let rounds = self.rounds(self.restarts(), self.epochs());
         self.compared = rounds.iter().rev().skip(1).map(|round| round.epoch).collect();
@@ -194,7 +215,7 @@ impl<'a> Trainer<'a> {
     }
 
     fn load_or_new(&self, index: usize) -> Result<Restart, TrainError> {
-        let learner = self.config.settings.learner(&self.task, self.seed_of(index))?;
+        let learner = (self.learners)(&self.task, self.seed_of(index))?;
         let path = self.run.last(index);
         match path.exists() {
             true => Restart::load(&path, &self.journal.identity(index), learner),
