@@ -84,6 +84,27 @@ pub struct ServeConfig {
     #[arg(long, value_name = "TIME", env = "DTKC_STOP_TIMEOUT", default_value = "30s", value_parser = dtkc_human::parse_duration)]
     pub stop_timeout: Duration,
 
+    /// After SIGTERM, how long requests are still taken while /readyz says to send none: time for load balancers to notice
+    #[arg(long, value_name = "TIME", env = "DTKC_DRAIN", default_value = "1s", value_parser = dtkc_human::parse_duration)]
+    pub drain: Duration,
+
+    /// Most connections in all; a few more are taken for health checks
+    #[arg(long, value_name = "N", env = "DTKC_MAX_CONNECTIONS", default_value_t = 4096)]
+    pub max_connections: usize,
+
+    /// Most connections of one client (an IPv4 address, an IPv6 network); trusted proxies have no such limit
+    #[arg(long, value_name = "N", env = "DTKC_MAX_CLIENT_CONNECTIONS", default_value_t = 256)]
+    pub max_client_connections: usize,
+
+    /// Name under which this service may be asked, beside loopback names and its own address; * for all. Others are
+    /// answered 421: a page of another site could use a name of its own to get in. Repeatable
+    #[arg(long, value_name = "NAME", env = "DTKC_ALLOWED_HOST", value_delimiter = ',')]
+    pub allowed_host: Vec<String>,
+
+    /// Address of a reverse proxy whose X-Forwarded-For is believed, so that limits count its clients; repeatable
+    #[arg(long, value_name = "ADDRESS", env = "DTKC_TRUSTED_PROXY", value_delimiter = ',')]
+    pub trusted_proxy: Vec<IpAddr>,
+
     /// Key that clients must send as `Authorization: Bearer KEY` or `X-API-Key: KEY`; several are allowed. Flags are
     /// visible in the process list: prefer the variable or --api-key-file
     #[arg(long, value_name = "KEY", env = "DTKC_API_KEY", hide_env_values = true, value_delimiter = ',')]
@@ -97,6 +118,10 @@ pub struct ServeConfig {
     /// at once [default: no limit]
     #[arg(long, value_name = "RATE", env = "DTKC_RATE_LIMIT")]
     pub rate_limit: Option<Rate>,
+
+    /// Wrong keys per address, in the same form; whoever sends more is not listened to for a while
+    #[arg(long, value_name = "RATE", env = "DTKC_WRONG_KEY_LIMIT", default_value = "20/m")]
+    pub wrong_key_limit: Rate,
 
     /// Web page origin that may call the service from a browser, as `https://example.org`, or * for all; repeatable
     #[arg(long, value_name = "ORIGIN", env = "DTKC_CORS", value_delimiter = ',')]
@@ -156,6 +181,9 @@ impl ServeConfig {
         positive("--max-batch", Some(self.max_batch))?;
         positive("--max-queue", Some(self.max_queue))?;
         positive("--max-images", self.max_images)?;
+        positive("--max-connections", Some(self.max_connections))?;
+        positive("--max-client-connections", Some(self.max_client_connections))?;
+        at_most("--max-connections", self.max_connections, 1_000_000)?;
         positive("--max-image-pixels", Some(self.max_image_pixels as usize))?;
         at_most("--workers", self.workers.unwrap_or(1), 1024)?;
         at_most("--http-threads", self.http_threads.unwrap_or(1), 256)?;
@@ -180,6 +208,12 @@ impl ServeConfig {
         }
         if self.max_wait_ms > 10_000 {
             return usage("--max-wait-ms is more than 10 s; a batch that waits so long helps nobody, use less");
+        }
+        if self.drain > Duration::from_secs(3600) {
+            return usage("--drain is more than an hour; use less");
+        }
+        for name in &self.allowed_host {
+            check_host(name)?;
         }
         for origin in &self.cors {
             check_origin(origin)?;
@@ -222,6 +256,15 @@ pub(crate) fn check_key(key: &str, origin: &str) -> Result<(), Usage> {
         ));
     }
     Ok(())
+}
+
+/// A name as in a `Host` header, without the port.
+fn check_host(name: &str) -> Result<(), Usage> {
+    let good = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._[]:".contains(&b));
+    if name == "*" || (good && crate::hosts::host_of(name) == name) {
+        return Ok(());
+    }
+    usage(format!("--allowed-host '{name}' is not a host name; write for example clusters.example.org (no port), or *"))
 }
 
 fn check_origin(origin: &str) -> Result<(), Usage> {
@@ -277,7 +320,7 @@ mod tests {
 
     #[test]
     fn wrong_values_are_refused_in_one_sentence() {
-        let cases: [(&[&str], &str); 12] = [
+        let cases: [(&[&str], &str); 15] = [
             (&["--workers", "0"], "--workers is 0"),
             (&["--max-batch", "0"], "--max-batch is 0"),
             (&["--max-queue", "8", "--max-images", "9"], "raise --max-queue"),
@@ -287,6 +330,9 @@ mod tests {
             (&["--rate-limit", "fast"], "50/s"),
             (&["--cors", "example.org"], "https://example.org"),
             (&["--cors", "https://example.org/path"], "no path"),
+            (&["--allowed-host", "https://example.org"], "no port"),
+            (&["--allowed-host", "example.org:80"], "no port"),
+            (&["--max-connections", "0"], "--max-connections is 0"),
             (&["--api-key", "with space"], "letters and digits"),
             (&["--tls-cert", "cert.pem"], "--tls-key"),
             (&["--port", "99999"], "99999"),

@@ -108,6 +108,30 @@ pub enum ApiError {
     /// A page of another site tries to use the service through its visitor.
     #[error("pages of other sites may not use this service; start it with --cors to allow an origin")]
     CrossSite,
+    /// A page of another name tries to use the service through its visitor, or a proxy hands on a name nobody told us.
+    #[error("this service is not known as {0}; start it with --allowed-host and that name to allow it")]
+    WrongHost(String),
+    /// Too many wrong keys came from this address.
+    #[error("too many wrong keys came from this address; wait {retry_after} s and send a valid one")]
+    TooManyWrongKeys {
+        /// Seconds to wait.
+        retry_after: u64,
+    },
+    /// More connections than there is room for; only health checks are answered.
+    #[error("too many connections are open; close some, or wait 5 s and send again")]
+    Crowded,
+    /// The client has gone; nobody reads this but the log and the metrics.
+    #[error("the client has gone before it was answered")]
+    ClientGone,
+    /// Something else than HTTP came.
+    #[error("the request is no valid HTTP; check the request line and the headers")]
+    NotHttp,
+    /// The head of a request is too large.
+    #[error("the request's head is too large; send fewer or shorter headers, and a shorter path")]
+    LargeHead,
+    /// The head of a request did not arrive in time.
+    #[error("the request's head did not arrive in time; send it at once")]
+    SlowHead,
     /// The client sends more often than allowed.
     #[error("this client sends more often than allowed; wait {retry_after} s and send again")]
     RateLimited {
@@ -187,6 +211,13 @@ impl ApiError {
             Self::NoKey => "key_missing",
             Self::WrongKey => "key_wrong",
             Self::CrossSite => "cross_site",
+            Self::WrongHost(_) => "wrong_host",
+            Self::TooManyWrongKeys { .. } => "too_many_wrong_keys",
+            Self::Crowded => "crowded",
+            Self::ClientGone => "client_gone",
+            Self::NotHttp => "not_http",
+            Self::LargeHead => "head_too_large",
+            Self::SlowHead => "slow_head",
             Self::RateLimited { .. } => "rate_limited",
             Self::QueueFull { .. } => "queue_full",
             Self::Busy { .. } => "busy",
@@ -202,11 +233,18 @@ impl ApiError {
         }
     }
 
+    /// The answer's content.
+    pub fn body(&self) -> ErrorBody {
+        ErrorBody { error: self.to_string(), code: self.code().to_owned() }
+    }
+
     fn retry_after(&self) -> Option<u64> {
         match self {
-            Self::RateLimited { retry_after } | Self::QueueFull { retry_after, .. } | Self::Busy { retry_after } => {
-                Some(*retry_after)
-            }
+            Self::RateLimited { retry_after }
+            | Self::TooManyWrongKeys { retry_after }
+            | Self::QueueFull { retry_after, .. }
+            | Self::Busy { retry_after } => Some(*retry_after),
+            Self::Crowded => Some(5),
             Self::Starting | Self::Stopping => Some(1),
             _ => None,
         }
@@ -226,7 +264,8 @@ impl ResponseError for ApiError {
             | Self::BadQuery(_)
             | Self::BadPath(_)
             | Self::BadMultipart(_)
-            | Self::BadTensor(_) => StatusCode::BAD_REQUEST,
+            | Self::BadTensor(_)
+            | Self::NotHttp => StatusCode::BAD_REQUEST,
             Self::BadImage(error) if error.code == "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooLarge { .. } | Self::UnpackedTooLarge { .. } | Self::TooManyImages { .. } => {
                 StatusCode::PAYLOAD_TOO_LARGE
@@ -235,10 +274,16 @@ impl ResponseError for ApiError {
             Self::WrongType(_) | Self::NotJsonType(_) | Self::WrongEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NoKey | Self::WrongKey => StatusCode::UNAUTHORIZED,
             Self::CrossSite => StatusCode::FORBIDDEN,
-            Self::RateLimited { .. } | Self::QueueFull { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::SlowBody(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::WrongHost(_) => StatusCode::MISDIRECTED_REQUEST,
+            // As nginx calls it: the only one who could read a standard one is not there.
+            Self::ClientGone => StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST),
+            Self::LargeHead => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::RateLimited { .. } | Self::TooManyWrongKeys { .. } | Self::QueueFull { .. } => {
+                StatusCode::TOO_MANY_REQUESTS
+            }
+            Self::SlowBody(_) | Self::SlowHead => StatusCode::REQUEST_TIMEOUT,
             Self::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
-            Self::Busy { .. } | Self::Starting | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy { .. } | Self::Crowded | Self::Starting | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
             Self::ReloadRunning | Self::BadModelFile(_) => StatusCode::CONFLICT,
             Self::NotSaved(_) | Self::Inference(_) | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -258,7 +303,10 @@ impl ResponseError for ApiError {
             }
             _ => {}
         }
-        response.json(ErrorBody { error: self.to_string(), code: self.code().to_owned() })
+        if matches!(self, Self::Crowded) {
+            response.force_close();
+        }
+        response.json(self.body())
     }
 }
 

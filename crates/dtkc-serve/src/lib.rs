@@ -6,8 +6,9 @@
 //! | `intake` | request bodies to images, within limits; decodes nothing |
 //! | `engine` | a bounded queue that counts images, and workers that each own a session |
 //! | `models` | the served models, swapping one for a changed file, names of clusters |
-//! | `routes` | one file per group of paths |
-//! | `middleware` | request ids, log, metrics, keys, rate limits, CORS |
+//! | `routes` | one file per group of paths; which of them ask for a key |
+//! | `middleware` | request ids, log, metrics, keys, rate limits, hosts, CORS |
+//! | `connection`, `http` | how many connections, how long each may take; from the socket to the routes |
 //! | `server` | start, controls from outside, stop |
 //!
 //! An image travels: body, `intake`, queue, worker (decode and infer, on a thread of its own), answer. Nothing
@@ -17,9 +18,13 @@
 //! program around it turns signals into those, starts the log and prints where the service is.
 
 mod answer;
+mod client;
 pub mod config;
+mod connection;
 mod engine;
 pub mod error;
+mod hosts;
+mod http;
 mod intake;
 mod keys;
 mod metrics;

@@ -12,19 +12,21 @@ const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 
 const BATCHES: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
 const CONFIDENCE: [f64; 10] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
-const COUNTERS: [(&str, &str); 6] = [
+const COUNTERS: [(&str, &str); 7] = [
     ("dtkc_requests_total", "Requests answered, by endpoint, method and status."),
     ("dtkc_errors_total", "Requests that were not served, by error code."),
     ("dtkc_images_total", "Images assigned to a cluster."),
     ("dtkc_image_failures_total", "Images that could not be used, by error code."),
     ("dtkc_assigned_total", "Images assigned, by cluster."),
     ("dtkc_reloads_total", "Attempts to reload a model file, by result."),
+    ("dtkc_connections_refused_total", "Connections that were closed at once, by the limit that they exceeded."),
 ];
-const GAUGES: [(&str, &str); 6] = [
+const GAUGES: [(&str, &str); 7] = [
     ("dtkc_queue_images", "Images waiting in the queue."),
     ("dtkc_confidence_mean", "Mean confidence of the assigned images since the start."),
     ("dtkc_ready", "1 when every model is loaded and the service accepts requests."),
     ("dtkc_buffered_bytes", "Request bodies and unread answers held in memory."),
+    ("dtkc_connections", "Connections that are open."),
     ("dtkc_info", "Always 1; the label has the version."),
     ("process_resident_memory_bytes", "Resident memory of the process."),
 ];
@@ -96,10 +98,16 @@ impl Metrics {
         self.counter("dtkc_reloads_total", labels).increment(1);
     }
 
+    /// One connection was closed at once.
+    pub fn connection_refused(&self, limit: &'static str) {
+        self.counter("dtkc_connections_refused_total", [("limit", limit.into())]).increment(1);
+    }
+
     /// Everything in Prometheus' text form.
-    pub fn render(&self, ready: bool, buffered: u64, queues: &[(&str, usize)]) -> String {
+    pub fn render(&self, ready: bool, buffered: u64, connections: usize, queues: &[(&str, usize)]) -> String {
         self.gauge("dtkc_ready", []).set(if ready { 1.0 } else { 0.0 });
         self.gauge("dtkc_buffered_bytes", []).set(buffered as f64);
+        self.gauge("dtkc_connections", []).set(connections as f64);
         for (model, images) in queues {
             self.gauge("dtkc_queue_images", [("model", (*model).to_owned().into())]).set(*images as f64);
         }

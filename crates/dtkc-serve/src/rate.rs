@@ -1,8 +1,10 @@
 //! How often one client may ask.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::str::FromStr;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use governor::clock::{Clock, DefaultClock};
 use governor::state::keyed::DashMapStateStore;
@@ -60,6 +62,43 @@ impl Limiter {
     }
 }
 
+/// Counts wrong keys per address, so that keys cannot be guessed at the speed of the network. An address that sent too
+/// many is not even listened to for a while.
+pub struct Guesses {
+    limiter: Limiter,
+    until: Mutex<HashMap<u64, Instant>>,
+}
+
+impl Guesses {
+    /// Nobody has guessed yet.
+    pub fn new(rate: Rate) -> Self {
+        Self { limiter: Limiter::new(rate), until: Mutex::default() }
+    }
+
+    /// How long an address must still wait; `None` where it is listened to.
+    pub fn wait(&self, address: u64) -> Option<Duration> {
+        self.until().get(&address).and_then(|until| until.checked_duration_since(Instant::now()))
+    }
+
+    /// An address sent a wrong key.
+    pub fn note(&self, address: u64) {
+        if let Err(wait) = self.limiter.check(address) {
+            self.until().insert(address, Instant::now() + wait);
+        }
+    }
+
+    /// Forgets addresses that need not wait any more.
+    pub fn forget_quiet_clients(&self) {
+        self.limiter.forget_quiet_clients();
+        let now = Instant::now();
+        self.until().retain(|_, until| *until > now);
+    }
+
+    fn until(&self) -> MutexGuard<'_, HashMap<u64, Instant>> {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -84,5 +123,19 @@ mod tests {
         let wait = limiter.check(1).unwrap_err();
         assert!(!wait.is_zero() && wait <= Duration::from_secs(1800), "{wait:?}");
         assert!(limiter.check(2).is_ok());
+    }
+
+    #[test]
+    fn guesses_are_slowed_down_per_address() {
+        let guesses = Guesses::new("2/h".parse().unwrap());
+        for _ in 0..2 {
+            guesses.note(1);
+            assert_eq!(guesses.wait(1), None);
+        }
+        guesses.note(1);
+        assert!(guesses.wait(1).unwrap() > Duration::from_secs(60));
+        assert_eq!(guesses.wait(2), None);
+        guesses.forget_quiet_clients();
+        assert!(guesses.wait(1).is_some());
     }
 }

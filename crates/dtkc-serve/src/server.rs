@@ -1,35 +1,22 @@
 //! From settings to a running service, and its orderly end.
 
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use actix_web::dev::{Server, ServerHandle};
-use actix_web::http::KeepAlive;
-use actix_web::middleware::{Compress, from_fn};
+use actix_server::ServerHandle;
 use actix_web::web::{self, Data};
-use actix_web::{App, HttpServer};
 use anyhow::{Context, anyhow};
 use dtkc_infer::{ModelFile, Runtime};
 use tokio::sync::mpsc::Receiver;
 
 use crate::config::ServeConfig;
-use crate::error::ApiError;
+use crate::http;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
-use crate::middleware::{access, cors, observe};
 use crate::models;
 use crate::routes;
 use crate::state::{Phase, State};
-use crate::tls;
 
-/// A connection that says nothing for so long is closed.
-const IDLE: Duration = Duration::from_secs(75);
-/// A request's head must be there by then.
-const HEAD: Duration = Duration::from_secs(10);
-/// How long a client may take to close its side.
-const CLOSE: Duration = Duration::from_secs(3);
-/// Connections per thread; more wait in the system's queue.
-const CONNECTIONS: usize = 4096;
 /// Between two rounds of tidying up.
 const TIDY: Duration = Duration::from_secs(5);
 
@@ -70,11 +57,11 @@ pub async fn serve(
         fs_err::create_dir_all(folder).context("--state-dir cannot be used")?;
     }
     let models = models::open_all(&config.model, config.state_dir.as_deref(), &metrics).map_err(|e| anyhow!(e))?;
-    let listener = listen(&config)?;
+    let listener = http::listen(&config)?;
     let address = listener.local_addr()?;
     let state = Data::new(State::new(config, models, metrics, keys, runtime));
 
-    let server = start_http(&state, listener)?;
+    let server = http::start(&state, listener)?;
     let handle = server.handle();
     let serving = actix_web::rt::spawn(server);
     // The port answers at once, with 503 until the models have run a warm-up.
@@ -110,65 +97,6 @@ async fn stopped(controls: &mut Receiver<Control>, reload: impl Fn()) {
     }
 }
 
-fn listen(config: &ServeConfig) -> anyhow::Result<TcpListener> {
-    let address = SocketAddr::new(config.host, config.port);
-    let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            anyhow!("{address} is already in use; stop the other program or choose another port with --port")
-        }
-        _ => anyhow!("cannot listen on {address}: {error}; choose another --host or --port"),
-    })?;
-    cut_off_stalled(&listener, config.request_timeout)?;
-    Ok(listener)
-}
-
-/// A client that has asked and then never reads would keep its answer, its connection and its place among the
-/// connections for ever: the HTTP library has no limit for writing. The system has one, which connections inherit
-/// from the socket that accepts them; it counts from the last byte that the client took.
-fn cut_off_stalled(listener: &TcpListener, limit: Duration) -> std::io::Result<()> {
-    #[cfg(target_os = "linux")]
-    socket2::SockRef::from(listener).set_tcp_user_timeout(Some(limit))?;
-    #[cfg(not(target_os = "linux"))]
-    let _ = (listener, limit);
-    Ok(())
-}
-
-fn start_http(state: &Data<State>, listener: TcpListener) -> anyhow::Result<Server> {
-    let config = &state.config;
-    let tls = match (&config.tls_cert, &config.tls_key) {
-        (Some(certificate), Some(key)) => Some(tls::load(certificate, key)?),
-        _ => None,
-    };
-    let stop_seconds = config.stop_timeout.as_secs_f64().ceil() as u64;
-    let shared = state.clone();
-    let server = HttpServer::new(move || {
-        App::new()
-            .app_data(shared.clone())
-            .app_data(web::QueryConfig::default().error_handler(|e, _| ApiError::BadQuery(e.to_string()).into()))
-            .app_data(web::PathConfig::default().error_handler(|e, _| ApiError::BadPath(e.to_string()).into()))
-            .wrap(Compress::default())
-            .wrap(from_fn(access))
-            .wrap(from_fn(cors))
-            .wrap(from_fn(observe))
-            .configure(routes::routes)
-    })
-    .workers(config.connection_threads())
-    .max_connections(CONNECTIONS)
-    .keep_alive(KeepAlive::Timeout(IDLE))
-    .client_request_timeout(HEAD)
-    .client_disconnect_timeout(CLOSE)
-    // The end of a client's side of the connection means that it has gone, and its images leave the queue.
-    .h1_allow_half_closed(false)
-    .tcp_nodelay(true)
-    .shutdown_timeout(stop_seconds)
-    .disable_signals();
-    let server = match tls {
-        Some(tls) => server.listen_rustls_0_23(listener, tls)?,
-        None => server.listen(listener)?,
-    };
-    Ok(server.run())
-}
-
 /// Starts the workers of every model; returns after the last warm-up. Blocks.
 fn start_models(state: &State) -> Result<(), String> {
     let options = state.engine_options();
@@ -190,10 +118,15 @@ async fn again(controls: &mut Receiver<Control>) -> Option<()> {
     }
 }
 
-/// Stops accepting, answers what was accepted, within the limit; a second one ends it at once.
+/// Takes requests for a short while, so that whoever sends them can notice; then stops accepting and answers what was
+/// accepted, within the limit. A second word to stop ends it at once.
 async fn finish(state: &Data<State>, handle: ServerHandle, controls: &mut Receiver<Control>) -> bool {
     state.set_phase(Phase::Stopping);
     let limit = state.config.stop_timeout;
+    tokio::select! {
+        () = tokio::time::sleep(state.config.drain) => {}
+        Some(()) = again(controls) => {}
+    }
     tracing::info!("stopping; accepted requests have {} to finish", dtkc_human::duration(limit));
     let deadline = Instant::now() + limit;
     tokio::select! {
@@ -223,6 +156,7 @@ async fn tidy(state: Data<State>) {
         if let Some(limiter) = &state.limiter {
             limiter.forget_quiet_clients();
         }
+        state.guesses.forget_quiet_clients();
     }
 }
 
@@ -282,11 +216,11 @@ mod tests {
         let config = ServeConfig::parse_from(flags);
         let metrics = Metrics::new().unwrap();
         let models = models::open_all(&config.model, None, &metrics).unwrap();
-        let listener = listen(&config).unwrap();
+        let listener = http::listen(&config).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let runtime = Runtime::find(None).unwrap();
         let state = Data::new(State::new(config, models, metrics, Keys::default(), runtime));
-        let server = start_http(&state, listener).unwrap();
+        let server = http::start(&state, listener).unwrap();
         let handle = server.handle();
         let serving = actix_web::rt::spawn(server);
 

@@ -7,13 +7,15 @@ use std::time::Duration;
 use dtkc_infer::{Runtime, SessionOptions};
 
 use crate::config::ServeConfig;
+use crate::connection::Places;
 use crate::engine::{EngineOptions, QueueLimits};
 use crate::error::ApiError;
+use crate::hosts::Hosts;
 use crate::intake::Budget;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::models::Slot;
-use crate::rate::Limiter;
+use crate::rate::{Guesses, Limiter};
 
 /// Shared by all connections and threads.
 pub struct State {
@@ -29,6 +31,12 @@ pub struct State {
     pub keys: Keys,
     /// How often one client may ask.
     pub limiter: Option<Limiter>,
+    /// How many wrong keys one address may send.
+    pub guesses: Guesses,
+    /// The names under which this service is known.
+    pub hosts: Hosts,
+    /// Connections that are open.
+    pub places: Arc<Places>,
     /// ONNX Runtime.
     pub runtime: Runtime,
     phase: AtomicU8,
@@ -42,7 +50,7 @@ pub enum Phase {
     Starting = 0,
     /// Every model has run a warm-up inference.
     Ready = 1,
-    /// No new connection is accepted.
+    /// It ends: no longer ready, but still taking requests until nobody sends any, then no more.
     Stopping = 2,
 }
 
@@ -51,7 +59,11 @@ impl State {
     pub fn new(config: ServeConfig, models: Vec<Slot>, metrics: Metrics, keys: Keys, runtime: Runtime) -> Self {
         let budget = Budget::new(config.max_buffered);
         let limiter = config.rate_limit.map(Limiter::new);
-        Self { config, models, metrics, budget, keys, limiter, runtime, phase: AtomicU8::new(0) }
+        let guesses = Guesses::new(config.wrong_key_limit);
+        let hosts = Hosts::new(&config);
+        let places = Places::new(config.max_client_connections, config.max_connections, &config.trusted_proxy);
+        let phase = AtomicU8::new(0);
+        Self { config, models, metrics, budget, keys, limiter, guesses, hosts, places, runtime, phase }
     }
 
     /// Where the service is in its life.

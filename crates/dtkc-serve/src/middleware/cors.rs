@@ -34,9 +34,9 @@ pub async fn cors(
         }
         return Ok(request.into_response(response).map_into_right_body());
     }
-    // A browser says so itself when a page of another site sends something. Reading the answer is already
-    // forbidden without the headers above; this also keeps such a page from making the service work or change.
-    if allowed.is_none() && !request.method().is_safe() && is_cross_site(request.headers()) {
+    // Reading the answer is already forbidden to other pages without the headers above; this also keeps them from making
+    // the service work or change.
+    if allowed.is_none() && !request.method().is_safe() && is_foreign(request.headers()) {
         return Ok(request.error_response(ApiError::CrossSite).map_into_right_body());
     }
     let mut response = next.call(request).await?;
@@ -55,12 +55,61 @@ fn allow(allowed: &[String], origin: &HeaderValue) -> Option<HeaderValue> {
     allowed.iter().any(|a| a.eq_ignore_ascii_case(text)).then(|| origin.clone())
 }
 
-fn is_cross_site(headers: &HeaderMap) -> bool {
-    headers.get("sec-fetch-site").is_some_and(|v| v == "cross-site")
+/// Whether a browser sends this for a page that is not ours. Programs send neither header.
+fn is_foreign(headers: &HeaderMap) -> bool {
+    let text = |name: header::HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or("null"));
+    if let Some(origin) = text(header::ORIGIN) {
+        return !text(header::HOST).is_some_and(|host| is_same(origin, host));
+    }
+    // Older browsers leave the origin out in places; then this says the same.
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    site.is_some_and(|site| site != b"same-origin" && site != b"none")
+}
+
+/// Whether an origin, as `http://host:port`, is the host that was asked. A proxy may have taken the encryption off, so
+/// only the port that belongs to the origin's own scheme may be missing.
+fn is_same(origin: &str, host: &str) -> bool {
+    let Some((scheme, authority)) = origin.split_once("://") else { return false };
+    let port = match scheme {
+        "http" => ":80",
+        "https" => ":443",
+        _ => return false,
+    };
+    let plain = |authority: &str| authority.strip_suffix(port).unwrap_or(authority).to_ascii_lowercase();
+    plain(authority) == plain(host)
 }
 
 fn mark(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_compared_with_the_host() {
+        for (origin, host) in [
+            ("http://127.0.0.1:8080", "127.0.0.1:8080"),
+            ("http://Localhost", "localhost:80"),
+            ("https://a.example", "a.example"),
+            ("https://a.example:443", "a.example"),
+            ("http://[::1]:9", "[::1]:9"),
+        ] {
+            assert!(is_same(origin, host), "{origin} {host}");
+        }
+        for (origin, host) in [
+            ("null", "127.0.0.1:8080"),
+            ("http://127.0.0.1:8081", "127.0.0.1:8080"),
+            ("http://127.0.0.1:8080.evil.example", "127.0.0.1:8080"),
+            ("http://evil.example", "a.example"),
+            ("file://a.example", "a.example"),
+            ("http://a.example:443", "a.example"),
+            ("", ""),
+        ] {
+            assert!(!is_same(origin, host), "{origin} {host}");
+        }
+    }
 }

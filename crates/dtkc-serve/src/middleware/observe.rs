@@ -6,11 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use actix_web::body::MessageBody;
-use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::Version;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{Error, web};
+use actix_web::{Error, HttpMessage, web};
 
+use super::connection_of;
+use crate::connection::{Exchange, Watched};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -19,12 +22,24 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The outermost layer.
 pub async fn observe(
     state: web::Data<State>,
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
     let started = Instant::now();
     let id = client_id(request.headers()).unwrap_or_else(fresh_id);
-    let mut response = next.call(request).await?;
+    let exchange = begin(&mut request);
+    let version = request.version();
+    let mut response = tokio::select! {
+        biased;
+        response = next.call(request) => response?,
+        () = gone(exchange.as_ref(), version) => {
+            state.metrics.error(ApiError::ClientGone.code());
+            return Err(ApiError::ClientGone.into());
+        }
+    };
+    if let Some(exchange) = &exchange {
+        exchange.answer();
+    }
 
     let elapsed = started.elapsed();
     let status = response.status().as_u16();
@@ -38,7 +53,26 @@ pub async fn observe(
     }
     log(&response, &id, status, elapsed.as_secs_f64() * 1e3, code.as_deref());
     finish_headers(response.headers_mut(), &id);
-    Ok(response)
+    Ok(response.map_body(|_, body| Watched::new(body, exchange)))
+}
+
+/// Returns once the client has gone.
+async fn gone(exchange: Option<&Exchange>, version: Version) {
+    match exchange {
+        Some(exchange) => exchange.connection().gone(version == Version::HTTP_11).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Tells the connection that it is our turn now, and has the end of the body noted.
+fn begin(request: &mut ServiceRequest) -> Option<Exchange> {
+    let payload = request.take_payload();
+    let exchange = connection_of(request).map(|c| Exchange::begin(c, !matches!(payload, Payload::None)));
+    request.set_payload(match &exchange {
+        Some(exchange) => exchange.watch(payload),
+        None => payload,
+    });
+    exchange
 }
 
 /// Probes and scrapes come every few seconds; they are logged only where somebody looks for them.
@@ -91,7 +125,7 @@ fn client_id(headers: &HeaderMap) -> Option<String> {
 }
 
 /// An id that does not repeat within a process and hardly between processes.
-fn fresh_id() -> String {
+pub fn fresh_id() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     static START: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     format!("{:016x}", START.hash_one(COUNTER.fetch_add(1, Ordering::Relaxed)))

@@ -1,11 +1,11 @@
 //! The page for people: a few files inside the program, nothing from elsewhere.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, IF_NONE_MATCH};
-use actix_web::web::{self, ServiceConfig};
+use actix_web::web::ServiceConfig;
 use actix_web::{HttpRequest, HttpResponse};
 use sha2::{Digest, Sha256};
 
-use super::get;
+use super::{get, read};
 
 /// Nothing inline, nothing from elsewhere; pictures are the user's own files.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; \
@@ -37,7 +37,7 @@ pub fn routes(config: &mut ServiceConfig) {
             let response = serve(&request, file, &tag);
             async move { response }
         };
-        config.service(get(file.0).route(web::get().to(answer.clone())).route(web::head().to(answer)));
+        config.service(get(file.0).route(read().to(answer)));
     }
 }
 

@@ -6,24 +6,29 @@ mod tensor;
 
 use actix_web::web::{self, ServiceConfig};
 
-use super::{get, post};
+use super::{get, post, read};
 use crate::error::ApiError;
 
 /// The one version of every model.
 pub(crate) const VERSION: &str = "1";
 
-/// Registers the paths under /v2.
+/// Registers the paths under /v2/health, which are never behind a key.
+pub fn health(config: &mut ServiceConfig) {
+    config
+        .service(get("/v2/health/live").route(read().to(metadata::live)))
+        .service(get("/v2/health/ready").route(read().to(metadata::ready)));
+}
+
+/// Registers the other paths under /v2.
 pub fn routes(config: &mut ServiceConfig) {
     config
-        .service(get("/v2").route(web::get().to(metadata::server)))
-        .service(get("/v2/").route(web::get().to(metadata::server)))
-        .service(get("/v2/health/live").route(web::get().to(metadata::live)))
-        .service(get("/v2/health/ready").route(web::get().to(metadata::ready)))
-        .service(get("/v2/models/{model}").route(web::get().to(metadata::model)))
-        .service(get("/v2/models/{model}/ready").route(web::get().to(metadata::model_ready)))
+        .service(get("/v2").route(read().to(metadata::server)))
+        .service(get("/v2/").route(read().to(metadata::server)))
+        .service(get("/v2/models/{model}").route(read().to(metadata::model)))
+        .service(get("/v2/models/{model}/ready").route(read().to(metadata::model_ready)))
         .service(post("/v2/models/{model}/infer").route(web::post().to(infer::infer)))
-        .service(get("/v2/models/{model}/versions/{version}").route(web::get().to(metadata::model)))
-        .service(get("/v2/models/{model}/versions/{version}/ready").route(web::get().to(metadata::model_ready)))
+        .service(get("/v2/models/{model}/versions/{version}").route(read().to(metadata::model)))
+        .service(get("/v2/models/{model}/versions/{version}/ready").route(read().to(metadata::model_ready)))
         .service(post("/v2/models/{model}/versions/{version}/infer").route(web::post().to(infer::infer)));
 }
 
