@@ -20,7 +20,7 @@ const groups = new Groups({ open: (image) => viewer.open(image), rename });
 const viewer = new Viewer({
   list: ordered,
   clusterName: (id) => state.model.clusters[id].name,
-  probabilities: (image, signal) => service.probabilities(state.model.name, image.file, state.model.k, signal),
+  probabilities: (image, signal) => service.probabilities(state.model, image.file, signal).catch(unlessReplaced),
 });
 
 service.setKeyDialog(askKey);
@@ -32,7 +32,7 @@ async function loadModels() {
     const answer = await service.models();
     state.models = answer.models;
     state.limits = answer.limits;
-    const chosen = new URLSearchParams(location.hash.slice(1)).get("model");
+    const chosen = state.model?.name ?? new URLSearchParams(location.hash.slice(1)).get("model");
     useModel(answer.models.find((model) => model.name === chosen) ?? answer.models[0]);
     $("model").replaceChildren(...answer.models.map((model) => el("option", { value: model.name }, model.name)));
     $("model").value = state.model.name;
@@ -43,6 +43,32 @@ async function loadModels() {
     if (error.status === 401) $("key").hidden = false;
     note(error.message, { bad: true, action: { label: "Try again", run: loadModels } });
   }
+}
+
+/** Whatever was found belongs to a model that is no longer there: all images are sorted again by the new one. */
+function startOver() {
+  stop();
+  viewer.close();
+  forgetResults();
+  note("The model was replaced by another one; your images are sorted again.");
+  loadModels();
+}
+
+function forgetResults() {
+  for (const image of state.images) {
+    image.result = null;
+    image.top = null;
+  }
+  state.waiting = [...state.images];
+  groups.reset();
+  draw();
+}
+
+/** Starts over where an answer came from another model; hands on every other error. */
+function unlessReplaced(error) {
+  if (error.code !== service.MODEL_CHANGED) throw error;
+  startOver();
+  throw new DOMException("replaced", "AbortError");
 }
 
 function useModel(model) {
@@ -110,7 +136,9 @@ async function run() {
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
   } catch (error) {
     running.stop.abort();
-    if (state.running === running && error.name !== "AbortError") {
+    if (state.running === running && error.code === service.MODEL_CHANGED) {
+      startOver();
+    } else if (state.running === running && error.name !== "AbortError") {
       state.waiting = state.images.filter((image) => !image.result);
       note(error.message, { bad: true, action: { label: "Try again", run } });
     }
@@ -138,7 +166,7 @@ function takeRequest() {
 async function send(images, running) {
   let results;
   try {
-    results = await service.assign(running.model.name, images.map((image) => image.file), running.stop.signal);
+    results = await service.assign(running.model, images.map((image) => image.file), running.stop.signal);
   } catch (error) {
     // Refused for what it holds, not for when it came: the images carry the reason.
     const theirs = [400, 413, 415, 422].includes(error.status);
@@ -156,10 +184,11 @@ async function send(images, running) {
 async function rename(cluster, name) {
   const model = state.model;
   try {
-    const answer = await service.rename(model.name, cluster.id, name);
+    const answer = await service.rename(model, cluster.id, name);
     cluster.name = answer.name;
     note(name ? `Cluster ${cluster.id} is now called “${answer.name}”.` : `Cluster ${cluster.id} has no name now.`);
   } catch (error) {
+    if (error.code === service.MODEL_CHANGED) return startOver();
     note(error.message, { bad: true });
   }
   if (state.model === model) draw();
@@ -238,10 +267,7 @@ function wire() {
     stop();
     useModel(state.models.find((model) => model.name === $("model").value));
     history.replaceState(null, "", `#model=${encodeURIComponent(state.model.name)}`);
-    for (const image of state.images) image.result = null;
-    state.waiting = [...state.images];
-    groups.reset();
-    draw();
+    forgetResults();
     run();
   });
   for (const id of ["order", "sort"]) $(id).addEventListener("change", draw);

@@ -42,6 +42,10 @@ export class Viewer {
     this.bars(image);
   }
 
+  close() {
+    if (this.dialog.open) this.dialog.close();
+  }
+
   step(by) {
     const list = this.list();
     const next = list[list.indexOf(this.image) + by];
@@ -49,6 +53,7 @@ export class Viewer {
   }
 
   place() {
+    if (!this.image?.result) return;
     const { naturalWidth: width, naturalHeight: height } = $("viewer-image");
     const size = width > 0 ? ` · ${width} × ${height} pixels` : "";
     $("viewer-place").textContent = `${this.clusterName(this.image.result.cluster)}, ${percent(this.image.result.confidence)} sure${size}`;

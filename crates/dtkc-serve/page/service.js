@@ -26,6 +26,9 @@ export class ServiceError extends Error {
   }
 }
 
+/** The code of an answer that belongs to another model file than the page knows. */
+export const MODEL_CHANGED = "model_changed";
+
 /** One question at a time, however many requests were refused. */
 let asking = null;
 
@@ -41,7 +44,7 @@ async function call(path, options = {}) {
       if (error.name === "AbortError") throw error;
       throw new ServiceError("The service cannot be reached. Is it still running?", "unreachable", 0);
     }
-    if (response.ok) return response.json();
+    if (response.ok) return { ...(await response.json()), ...madeBy(response) };
     const body = await response.json().catch(() => ({}));
     const busy = response.status === 429 || response.status === 503;
     if (busy && attempt < 60) {
@@ -54,6 +57,18 @@ async function call(path, options = {}) {
     }
     throw new ServiceError(body.error ?? `The service answered ${response.status}.`, body.code, response.status);
   }
+}
+
+/** The model file that an answer comes from, where the answer says so. */
+function madeBy(response) {
+  const fingerprint = response.headers.get("x-model-fingerprint");
+  return fingerprint ? { fingerprint } : {};
+}
+
+/** Answers of another model file than the page knows would be mixed with those of the old one. */
+function fromModel(model, answer) {
+  if (answer.fingerprint === model.fingerprint) return answer;
+  throw new ServiceError("The model was replaced by another one.", MODEL_CHANGED, 0);
 }
 
 function pause(seconds, signal) {
@@ -73,20 +88,21 @@ export const models = () => call("v1/models");
 export async function assign(model, files, signal) {
   const form = new FormData();
   files.forEach((file, index) => form.append("image", file, String(index)));
-  const answer = await call(`${modelPath(model)}/assign`, { method: "POST", body: form, signal });
-  return answer.images;
+  const answer = await call(`${modelPath(model.name)}/assign`, { method: "POST", body: form, signal });
+  return fromModel(model, answer).images;
 }
 
-export async function probabilities(model, file, k, signal) {
+export async function probabilities(model, file, signal) {
   const form = new FormData();
   form.append("image", file, "0");
-  const answer = await call(`${modelPath(model)}/assign?top_k=${k}`, { method: "POST", body: form, signal });
-  return answer.images[0].top ?? [];
+  const answer = await call(`${modelPath(model.name)}/assign?top_k=${model.k}`, { method: "POST", body: form, signal });
+  return fromModel(model, answer).images[0].top ?? [];
 }
 
 export const rename = (model, cluster, name) =>
-  call(`${modelPath(model)}/clusters/${cluster}`, {
+  call(`${modelPath(model.name)}/clusters/${cluster}`, {
     method: "PUT",
-    headers: { "content-type": "application/json" },
+    // Only for the clusters that the page shows: those of another file mean something else.
+    headers: { "content-type": "application/json", "if-match": `"${model.fingerprint}"` },
     body: JSON.stringify({ name }),
   });

@@ -172,6 +172,9 @@ pub enum ApiError {
     /// The changed model file cannot be used.
     #[error("the model was not reloaded and the old one keeps serving: {0}")]
     BadModelFile(String),
+    /// The client means a model file that is no longer there.
+    #[error("the model was replaced by another file; read /v1/models again and name its clusters")]
+    ModelChanged,
     /// The side file with the names cannot be written.
     #[error("the name was not kept: {0}; make the folder writable or start with --state-dir")]
     NotSaved(String),
@@ -227,6 +230,7 @@ impl ApiError {
             Self::Stopping => "stopping",
             Self::ReloadRunning => "reload_running",
             Self::BadModelFile(_) => "bad_model_file",
+            Self::ModelChanged => "model_changed",
             Self::NotSaved(_) => "not_saved",
             Self::Inference(_) => "inference_failed",
             Self::Internal => "internal",
@@ -284,6 +288,7 @@ impl ResponseError for ApiError {
             Self::SlowBody(_) | Self::SlowHead => StatusCode::REQUEST_TIMEOUT,
             Self::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::Busy { .. } | Self::Crowded | Self::Starting | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            Self::ModelChanged => StatusCode::PRECONDITION_FAILED,
             Self::ReloadRunning | Self::BadModelFile(_) => StatusCode::CONFLICT,
             Self::NotSaved(_) | Self::Inference(_) | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }

@@ -90,10 +90,19 @@ mod tests {
 
     #[test]
     fn loopback_is_known_and_other_names_are_not() {
-        for host in ["localhost", "LOCALHOST:8080", "a.localhost:1", "127.0.0.1:8080", "127.9.9.9", "[::1]:8080", "localhost."] {
+        for host in
+            ["localhost", "LOCALHOST:8080", "a.localhost:1", "127.0.0.1:8080", "127.9.9.9", "[::1]:8080", "localhost."]
+        {
             assert!(is_known(&[], host), "{host}");
         }
-        for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1:8080", "", "localhost:80:80"] {
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "192.0.2.1:8080",
+            "",
+            "localhost:80:80",
+        ] {
             assert!(!is_known(&[], host), "{host}");
         }
     }

@@ -85,14 +85,14 @@ fn with_service(
             .on_connect_ext(|line: &Line, data| {
                 data.insert(line.connection().clone());
             })
-            .finish(map_config(application(&state), |()| AppConfig::default()));
+            .finish(map_config(application(state.clone()), |()| AppConfig::default()));
         fn_service(move |stream: TcpStream| accept(stream, door.clone(), tls.clone())).and_then(http)
     })
 }
 
 /// The routes with what happens around every request.
 fn application(
-    state: &Data<State>,
+    state: Data<State>,
 ) -> impl ServiceFactory<
     actix_http::Request,
     Config = AppConfig,
@@ -101,7 +101,7 @@ fn application(
     InitError = (),
 > {
     let app = App::new()
-        .app_data(state.clone())
+        .app_data(state)
         .app_data(web::QueryConfig::default().error_handler(|e, _| ApiError::BadQuery(e.to_string()).into()))
         .app_data(web::PathConfig::default().error_handler(|e, _| ApiError::BadPath(e.to_string()).into()))
         .wrap(Compress::default())

@@ -256,7 +256,7 @@ mod tests {
         model.batch(2, Duration::from_millis(1), Duration::from_millis(3));
         metrics.request("/v1/assign", "POST", 200, Duration::from_millis(4));
         metrics.error("queue_full");
-        let page = metrics.render(true, 17, &[("mnist", 5)]);
+        let page = metrics.render(true, 17, 3, &[("mnist", 5)]);
         for line in [
             "dtkc_assigned_total{model=\"mnist\",cluster=\"2\"} 2",
             "dtkc_confidence_mean{model=\"mnist\"} 0.5",

@@ -154,6 +154,36 @@ fn names_survive_a_restart_and_belong_to_the_model() {
     assert_eq!(name(&server, "2", "{\"name\": \"\"}").json()["name"], "cluster 2");
 }
 
+/// Somebody else may change the names: another server, or an editor.
+#[test]
+fn a_reload_reads_the_names_again() {
+    let server = Server::start(&[]);
+    let json = [("content-type", "application/json")];
+    let named = server.put("/v1/models/small/clusters/0", &json, b"{\"name\": \"ours\"}");
+    assert_eq!(named.status, 200);
+    let file = std::fs::read_dir(server.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let file = file.into_iter().find(|path| path.to_string_lossy().ends_with(".names.json")).unwrap();
+    std::fs::write(&file, "{\"0\": \"theirs\", \"1\": \"new\"}").unwrap();
+    let answer = server.post_with("/v1/models/small/reload", &[], b"").json();
+    assert_eq!(answer["changed"], false);
+    let clusters = &server.get("/v1/models/small").json()["clusters"];
+    assert_eq!((&clusters[0]["name"], &clusters[1]["name"]), (&"theirs".into(), &"new".into()));
+}
+
+#[test]
+fn a_name_for_another_model_file_is_refused() {
+    let server = Server::start(&[]);
+    let fingerprint = server.get("/v1/models/small").json()["fingerprint"].as_str().unwrap().to_owned();
+    let assigned = server.assign(&[("a.png", &png(S, S, 1))]);
+    assert_eq!(assigned.header("x-model-fingerprint"), fingerprint);
+    let rename = |tag: &str| {
+        let headers = [("content-type", "application/json"), ("if-match", tag)];
+        server.put("/v1/models/small/clusters/0", &headers, b"{\"name\": \"x\"}")
+    };
+    assert_eq!(rename(&format!("\"{fingerprint}\"")).status, 200);
+    rename("\"0123\"").expect(412, "model_changed");
+}
+
 #[test]
 fn a_folder_that_cannot_be_written_is_an_answer() {
     let folder = tempfile::tempdir().unwrap();
@@ -257,7 +287,7 @@ fn sighup_reloads_and_sigterm_finishes_what_was_accepted() {
 /// The head of a request for so many bytes.
 fn head(path: &str, content_type: &str, length: usize, extra: &str) -> String {
     format!(
-        "POST {path} HTTP/1.1\r\nhost: x\r\n{extra}content-type: {content_type}\r\ncontent-length: {length}\r\n\r\n"
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\n{extra}content-type: {content_type}\r\ncontent-length: {length}\r\n\r\n"
     )
 }
 

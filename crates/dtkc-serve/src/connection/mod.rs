@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 
 pub use exchange::{Exchange, Watched};
 pub use line::{Line, Stream};
-pub use places::{NoPlace, Place, Places};
+pub use places::{Place, Places};
 
 /// How long a client may take, whatever it does.
 #[derive(Debug, Clone, Copy)]

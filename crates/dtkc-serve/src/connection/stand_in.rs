@@ -73,7 +73,10 @@ mod tests {
         assert!(stand_in.replace(bare));
         let text = String::from_utf8(stand_in.waiting().to_vec()).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.starts_with("HTTP/1.1 431 ") && head.contains(&format!("content-length: {}", body.len())), "{head}");
+        assert!(
+            head.starts_with("HTTP/1.1 431 ") && head.contains(&format!("content-length: {}", body.len())),
+            "{head}"
+        );
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         assert_eq!(body["code"], "head_too_large");
         stand_in.took(text.len());

@@ -11,9 +11,8 @@ use crate::error::ApiError;
 use crate::state::State;
 
 const METHODS: &str = "GET, POST, PUT, OPTIONS";
-const HEADERS: &str = "authorization, content-type, x-api-key, x-request-id, inference-header-content-length";
-const EXPOSED: &str =
-    "x-request-id, x-queue-ms, x-inference-ms, retry-after, inference-header-content-length, server-timing";
+const HEADERS: &str = "authorization, content-type, if-match, x-api-key, x-request-id, inference-header-content-length";
+const EXPOSED: &str = "x-request-id, x-model-fingerprint, x-queue-ms, x-inference-ms, retry-after, inference-header-content-length, server-timing";
 
 /// Answers preflights, marks answers for allowed origins, and refuses what a foreign page tries to change.
 pub async fn cors(

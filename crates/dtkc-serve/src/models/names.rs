@@ -44,7 +44,8 @@ impl SideFile {
 
     /// Gives a cluster a name, or takes it away; returns all names once they are on the disk.
     pub fn set(&self, id: usize, name: Option<&str>) -> Result<BTreeMap<usize, String>> {
-        // Read again: another server may serve the same model and have written in the meantime.
+        // Another server may serve the same model: one at a time, each adding to what the others wrote.
+        let _lock = self.lock()?;
         let mut names = self.read()?;
         match name {
             Some(name) => names.insert(id, name.to_owned()),
@@ -53,6 +54,16 @@ impl SideFile {
         let text = serde_json::to_string_pretty(&names)? + "\n";
         dtkc_files::write(&self.path, text.as_bytes())?;
         Ok(names)
+    }
+}
+
+impl SideFile {
+    /// Waits until nobody else changes the names; they may be changed until the file is dropped. It stays beside the names:
+    /// were it removed, somebody could wait for one file while another makes a new one.
+    fn lock(&self) -> Result<fs_err::File> {
+        let file = fs_err::File::create(self.path.with_extension("lock"))?;
+        file.file().lock()?;
+        Ok(file)
     }
 }
 
@@ -91,6 +102,20 @@ mod tests {
         let (first, second) = (side_file(&folder), side_file(&folder));
         first.set(0, Some("zero")).unwrap();
         assert_eq!(second.set(1, Some("one")).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn names_given_at_the_same_moment_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for id in 0..10 {
+                let file = side_file(&folder);
+                scope.spawn(move || (0..20).for_each(|n| drop(file.set(id, Some(&format!("name {n}"))).unwrap())));
+            }
+        });
+        let names = side_file(&folder).read().unwrap();
+        assert_eq!(names.len(), 10, "{names:?}");
+        assert!(names.values().all(|name| name == "name 19"), "{names:?}");
     }
 
     #[test]

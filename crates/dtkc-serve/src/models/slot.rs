@@ -120,7 +120,11 @@ impl Slot {
         let model = ModelFile::open(&self.source).map_err(|error| self.bad_file(&error))?;
         let served =
             Served::new(&self.name, model, self.state_dir.as_deref(), metrics).map_err(|e| self.bad_start(&e))?;
-        if served.fingerprint == self.served().fingerprint {
+        let current = self.served();
+        if served.fingerprint == current.fingerprint {
+            // The names may have been changed by another server, or by hand.
+            let _guard = self.renaming.lock().unwrap_or_else(PoisonError::into_inner);
+            current.set_names(&current.side_file.read().map_err(|e| self.bad_start(&e.to_string()))?);
             return Ok(Reloaded::Unchanged);
         }
         let engine = Engine::start(runtime, &served.model, options, &served.metrics).map_err(|e| self.bad_start(&e))?;

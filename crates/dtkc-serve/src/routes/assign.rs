@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use actix_web::http::header::CONTENT_TYPE;
+use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::web::{Data, Path, Payload, Query};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use crate::answer::{AssignAnswer, Assigned, Format};
 use crate::engine::{Answered, Order};
 use crate::error::{ApiError, ErrorBody};
 use crate::intake::{self, AssignBody, Held, Intake};
-use crate::models::{Slot, queue_full};
+use crate::models::{Served, Slot, queue_full};
 use crate::pieces::Pieces;
 use crate::state::State;
 
@@ -125,7 +125,16 @@ async fn handle(
         cluster_names: served.cluster_names(),
         top_k: top_k.or(query.top_k).unwrap_or(0) as usize,
     };
-    write(assigned, Format::wanted(request), &answered, state.budget.open()).await
+    let mut response = write(assigned, Format::wanted(request), &answered, state.budget.open()).await?;
+    mark_model(&mut response, &served);
+    Ok(response)
+}
+
+/// Says which file an answer comes from: a client that has seen others can notice that it was replaced.
+pub(crate) fn mark_model(response: &mut HttpResponse, served: &Served) {
+    if let Ok(value) = HeaderValue::from_str(&served.fingerprint) {
+        response.headers_mut().insert(HeaderName::from_static("x-model-fingerprint"), value);
+    }
 }
 
 async fn write(assigned: Assigned, format: Format, answered: &Answered, held: Held) -> Result<HttpResponse, ApiError> {

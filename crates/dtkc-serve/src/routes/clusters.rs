@@ -1,5 +1,6 @@
 //! Giving clusters names.
 
+use actix_web::http::header::{HeaderMap, IF_MATCH};
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,8 @@ use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
 use crate::intake::{self, blocking};
-use crate::models::clean_name;
+use crate::models::{Served, clean_name};
+use crate::routes::assign::mark_model;
 use crate::state::State;
 
 /// No name needs more.
@@ -37,7 +39,8 @@ pub struct NamedCluster {
 
 /// Give a cluster a name.
 ///
-/// The name is kept across restarts and belongs to this model file: a retrained model starts without it.
+/// The name is kept across restarts and belongs to this model file: a retrained model starts without it. With the model's
+/// fingerprint in `If-Match` the name is refused where another file has taken its place.
 #[utoipa::path(
     put, path = "/v1/models/{model}/clusters/{cluster}", tag = "models",
     params(
@@ -48,6 +51,7 @@ pub struct NamedCluster {
     responses(
         (status = 200, description = "What the cluster is called now", body = NamedCluster),
         (status = 404, description = "No such model or cluster", body = ErrorBody),
+        (status = 412, description = "Another model file has taken the place of the one in If-Match", body = ErrorBody),
         (status = 422, description = "The name is too long or not one line", body = ErrorBody),
         (status = 500, description = "The name could not be written to the disk", body = ErrorBody),
     ),
@@ -60,6 +64,7 @@ pub async fn rename(
 ) -> Result<HttpResponse, ApiError> {
     let (model, cluster) = path.into_inner();
     let served = state.model(&model)?.served();
+    check_model(request.headers(), &served)?;
     let k = served.model.metadata().k();
     let unknown = || ApiError::UnknownCluster { id: cluster.chars().take(20).collect(), last: k.saturating_sub(1) };
     let id = cluster.parse::<usize>().ok().filter(|&id| id < k).ok_or_else(unknown)?;
@@ -81,5 +86,15 @@ pub async fn rename(
     .await??;
     let name = served.cluster_names().get(id).cloned().unwrap_or_default();
     tracing::info!(model, cluster = id, name, "a cluster was named");
-    Ok(HttpResponse::Ok().json(NamedCluster { model, id, name }))
+    let mut response = HttpResponse::Ok().json(NamedCluster { model, id, name });
+    mark_model(&mut response, &served);
+    Ok(response)
+}
+
+/// Whoever says in `If-Match` which file the name is meant for does not name a cluster of another one.
+fn check_model(headers: &HeaderMap, served: &Served) -> Result<(), ApiError> {
+    let Some(wanted) = headers.get(IF_MATCH) else { return Ok(()) };
+    let is_ours = |tag: &str| tag == "*" || tag.trim_matches('"') == served.fingerprint;
+    let is_meant = wanted.to_str().is_ok_and(|tags| tags.split(',').map(str::trim).any(is_ours));
+    if is_meant { Ok(()) } else { Err(ApiError::ModelChanged) }
 }

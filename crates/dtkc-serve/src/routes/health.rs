@@ -46,6 +46,7 @@ pub async fn readyz(state: Data<State>) -> Result<HttpResponse, ApiError> {
 pub async fn metrics(state: Data<State>) -> HttpResponse {
     let queued = |slot: &crate::models::Slot| slot.served().engine().map_or(0, |engine| engine.queued());
     let queues: Vec<(&str, usize)> = state.models.iter().map(|slot| (slot.name(), queued(slot))).collect();
-    let text = state.metrics.render(state.phase() == Phase::Ready, state.budget.used(), state.places.taken_in_all(), &queues);
+    let text =
+        state.metrics.render(state.phase() == Phase::Ready, state.budget.used(), state.places.taken_in_all(), &queues);
     HttpResponse::Ok().content_type("text/plain; version=0.0.4; charset=utf-8").body(text)
 }

@@ -206,6 +206,19 @@ impl Server {
         String::from_utf8_lossy(&text).into_owned()
     }
 
+    /// Sends a request without a body in any spelling of its first line and gives status and answer.
+    pub fn spelled(&self, method: &str, target: &str, headers: &str) -> (u16, String) {
+        let host = self.address();
+        let text = self.raw(
+            format!(
+                "{method} {target} HTTP/1.1\r\nhost: {host}\r\n{headers}content-length: 0\r\nconnection: close\r\n\r\n"
+            )
+            .as_bytes(),
+        );
+        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok());
+        (status.unwrap_or_else(|| panic!("{method} {target}: {text:?}")), text)
+    }
+
     /// The service still answers, correctly and soon.
     pub fn assert_alive(&self) {
         let answer = self.assign(&[("a.png", &png(SIDE as u32, SIDE as u32, 1))]);

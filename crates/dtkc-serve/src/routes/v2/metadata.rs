@@ -47,6 +47,30 @@ pub struct TensorMetadata {
     pub shape: Vec<i64>,
 }
 
+/// A sign of life.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ServerLive {
+    /// Always true.
+    pub live: bool,
+}
+
+/// Whether requests can be sent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ServerReady {
+    /// Always true: a server that is not ready answers 503.
+    pub ready: bool,
+}
+
+/// Whether requests for one model can be sent.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ModelReady {
+    /// The model.
+    #[schema(example = "mnist")]
+    pub name: String,
+    /// Always true: a model that is not ready answers 503.
+    pub ready: bool,
+}
+
 /// The server's name, version and extensions.
 #[utoipa::path(
     get, path = "/v2", tag = "v2",
@@ -63,23 +87,26 @@ pub async fn server() -> HttpResponse {
 }
 
 /// Is the server alive?
-#[utoipa::path(get, path = "/v2/health/live", tag = "v2", responses((status = 200, description = "It is")))]
+#[utoipa::path(
+    get, path = "/v2/health/live", tag = "v2",
+    responses((status = 200, description = "It is", body = ServerLive)),
+)]
 pub async fn live() -> HttpResponse {
-    HttpResponse::Ok().finish()
+    HttpResponse::Ok().json(ServerLive { live: true })
 }
 
 /// Is every model ready?
 #[utoipa::path(
     get, path = "/v2/health/ready", tag = "v2",
     responses(
-        (status = 200, description = "They are"),
+        (status = 200, description = "They are", body = ServerReady),
         (status = 503, description = "Starting or stopping", body = ErrorBody),
     ),
 )]
 pub async fn ready(state: Data<State>) -> Result<HttpResponse, ApiError> {
     match state.phase() {
         Phase::Starting => Err(ApiError::Starting),
-        Phase::Ready => Ok(HttpResponse::Ok().finish()),
+        Phase::Ready => Ok(HttpResponse::Ok().json(ServerReady { ready: true })),
         Phase::Stopping => Err(ApiError::Stopping),
     }
 }
@@ -122,13 +149,14 @@ pub async fn model(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResp
     get, path = "/v2/models/{model}/ready", tag = "v2",
     params(("model" = String, Path, description = "The model's name")),
     responses(
-        (status = 200, description = "It is"),
+        (status = 200, description = "It is", body = ModelReady),
         (status = 404, description = "No model of that name", body = ErrorBody),
         (status = 503, description = "Starting", body = ErrorBody),
     ),
 )]
 pub async fn model_ready(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResponse, ApiError> {
     path.check_version()?;
-    state.model(&path.model)?.served().engine()?;
-    Ok(HttpResponse::Ok().finish())
+    let slot = state.model(&path.model)?;
+    slot.served().engine()?;
+    Ok(HttpResponse::Ok().json(ModelReady { name: slot.name().to_owned(), ready: true }))
 }
