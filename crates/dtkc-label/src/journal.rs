@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use dtkc_files::{Identity, Lock, LockError};
 use flate2::Crc;
 
 use crate::error::{LabelError, Result};
@@ -29,6 +30,20 @@ pub fn path_for(output: &Path) -> PathBuf {
 /// Whether an unfinished run is kept there. A full disk may leave an empty file, which is none.
 pub fn exists(output: &Path) -> bool {
     std::fs::metadata(path_for(output)).is_ok_and(|meta| meta.len() > 0)
+}
+
+/// Makes sure that no other run writes this output. To be held as long as the journal is, and taken before anything is
+/// decided by what lies there. `None` where the file system has no locks.
+pub fn lock(output: &Path) -> Result<Option<Lock>> {
+    let journal = path_for(output);
+    match Lock::beside(&journal) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(LockError::Io(_)) => Ok(None),
+        Err(LockError::Held(holder)) => {
+            let reason = format!("another run is writing it ({holder}); wait for it to end, or choose another output");
+            Err(LabelError::file(&journal, reason))
+        }
+    }
 }
 
 /// A path beside `output`: its name and a suffix.
@@ -125,8 +140,27 @@ impl Journal {
         Ok(Self { path: path.to_owned(), file, pixels, block: Vec::new() })
     }
 
+    /// Fails where the files are no longer those that this run writes to: what was written is then not at its place.
+    pub fn check_there(&self) -> Result<()> {
+        let pixels = self.pixels.as_ref().map(|pixels| (&pixels.path, pixels.file.get_ref()));
+        for (path, file) in [(&self.path, &self.file)].into_iter().chain(pixels) {
+            match (Identity::of_file(file, path), Identity::of_name(path)) {
+                (Ok(ours), Ok(there)) if ours == there => {}
+                _ => {
+                    return Err(LabelError::Lost(format!(
+                        "{} was removed or replaced while this run was writing it, and its rows are lost; \
+                         run the command again",
+                        path.display()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Appends rows, and the pixels of those that are labelled, one image after the other.
     pub fn append(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
+        self.check_there()?;
         let full = |path: &Path, e: io::Error| {
             LabelError::unwritable(path.display(), &e, "the same command with --resume goes on")
         };
@@ -149,6 +183,7 @@ impl Journal {
 
     /// Deletes the journal: the output is complete.
     pub fn remove(self) -> Result<()> {
+        self.check_there()?;
         fs_err::remove_file(&self.path)?;
         if let Some(pixels) = self.pixels {
             fs_err::remove_file(&pixels.path)?;
@@ -311,6 +346,39 @@ mod tests {
         bytes[last] ^= 1;
         std::fs::write(path_for(&output), bytes).unwrap();
         assert_eq!(resume(&output).1, []);
+    }
+
+    #[test]
+    fn a_journal_that_vanished_or_was_replaced_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("a.csv");
+        for (ending, replaced) in [("", false), ("", true), ("-pixels", false), ("-pixels", true)] {
+            let mut journal = Journal::create(&output, "{}", Some(4)).unwrap();
+            journal.append(&rows(0), &[1; 4]).unwrap();
+            let path = with_suffix(&path_for(&output), ending);
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            if replaced {
+                std::fs::write(&path, bytes).unwrap();
+            }
+            for result in [journal.append(&rows(2), &[2; 4]), journal.check_there(), journal.remove()] {
+                let error = result.unwrap_err();
+                assert!(matches!(&error, LabelError::Lost(text) if text.contains("removed or replaced")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_second_run_is_told_who_the_first_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("a.csv");
+        let first = lock(&output).unwrap();
+        let error = lock(&output).unwrap_err().to_string();
+        let process = format!("process {}", std::process::id());
+        assert!(error.contains("a.csv.journal: another run") && error.contains(&process), "{error}");
+        drop(first);
+        drop(lock(&output).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
