@@ -293,7 +293,8 @@ fn words_are_labels_in_npz_files() {
         array
     };
     let wide = |words: &[&str]| -> Vec<u8> {
-        let letters = |word: &&str| format!("{word:\0<3}").chars().flat_map(|c| u32::from(c).to_le_bytes()).collect::<Vec<_>>();
+        let letters =
+            |word: &&str| format!("{word:\0<3}").chars().flat_map(|c| u32::from(c).to_le_bytes()).collect::<Vec<_>>();
         words.iter().flat_map(letters).collect()
     };
     let images = npy("|u1", "(3, 2, 2)", &[0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]);
@@ -306,7 +307,10 @@ fn words_are_labels_in_npz_files() {
     assert_eq!((labels(&dataset), first_pixels(&dataset)), (vec![1, -1, 0], vec![0, 10, 20]));
     // Numbers go before words, and names of classes are no labels.
     let (numbers, names) = (npy("|u1", "(3,)", &[4, 5, 6]), npy("|S3", "(2,)", b"catdog"));
-    place.write("pets.npz", files::zip(&[("images.npy", &images[..]), ("y.npy", &numbers[..]), ("label.npy", &words[..])]));
+    place.write(
+        "pets.npz",
+        files::zip(&[("images.npy", &images[..]), ("y.npy", &numbers[..]), ("label.npy", &words[..])]),
+    );
     assert_eq!(labels(&place.made(&["import", "pets.npz", "--out", "a.h5"], "a.h5")), [4, 5, 6]);
     place.write("pets.npz", files::zip(&[("images.npy", &images[..]), ("classes.npy", &names[..])]));
     assert!(place.made(&["import", "pets.npz", "--out", "a.h5"], "a.h5").labels().unwrap().is_none());

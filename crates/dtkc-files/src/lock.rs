@@ -99,7 +99,8 @@ fn is_at(file: &File, path: &Path) -> bool {
 /// `dtkc-label, process 4711 on host, since 2026-01-31 12:00:00 UTC`
 fn introduce(file: &mut File) -> io::Result<()> {
     let program = std::env::current_exe().ok();
-    let program = program.as_deref().and_then(Path::file_stem).map_or("a program".into(), |name| name.to_string_lossy());
+    let program =
+        program.as_deref().and_then(Path::file_stem).map_or("a program".into(), |name| name.to_string_lossy());
     let host = host().map_or(String::new(), |host| format!(" on {host}"));
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let text = format!("{program}, process {}{host}, since {}\n", std::process::id(), date(now));

@@ -155,9 +155,10 @@ fn busy(target: &Path, holder: &str) -> io::Error {
 /// Hidden, short, and the target's own: what is cut off is told apart by a checksum of the whole.
 fn plain_name(name: &OsStr) -> String {
     // FNV-1a, which will be the same in every version: names that were left must be found again.
-    let sum = name.as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let sum = name
+        .as_encoded_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     let kept: String = name.to_string_lossy().chars().filter(char::is_ascii).take(KEPT).collect();
     format!(".{kept}.{sum:016x}")
 }
@@ -269,7 +270,10 @@ mod tests {
         let error = Pending::beside(&target).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
         let process = format!("process {}", std::process::id());
-        assert!(error.to_string().contains("a.bin: it is being written already (") && error.to_string().contains(&process), "{error}");
+        assert!(
+            error.to_string().contains("a.bin: it is being written already (") && error.to_string().contains(&process),
+            "{error}"
+        );
         // Other targets, also with names that begin alike or have no plain letters, do not care.
         let long = |end: &str| folder.path().join(format!("{}{end}", "x".repeat(100)));
         let others = [long("1"), long("2"), folder.path().join("\u{e4}"), folder.path().join("\u{f6}")];

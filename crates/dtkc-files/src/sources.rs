@@ -82,10 +82,9 @@ impl Sources {
 /// Refuses an output that is there already, unless the user said that it may be replaced.
 pub fn refuse_existing(out: &Path, force: bool) -> Result<(), Refused> {
     match !force && out.symlink_metadata().is_ok() {
-        true => Err(Refused(format!(
-            "{} exists already; add --force to replace it, or choose another name",
-            out.display()
-        ))),
+        true => {
+            Err(Refused(format!("{} exists already; add --force to replace it, or choose another name", out.display())))
+        }
         false => Ok(()),
     }
 }
@@ -96,7 +95,9 @@ pub fn refuse_twins(outs: &[&Path]) -> Result<(), Refused> {
     for out in outs {
         if let Some(twin) = seen.insert(real(out), out) {
             let (out, twin) = (out.display(), twin.display());
-            return Err(Refused(format!("two outputs would be the same file ({twin} and {out}); give each its own name")));
+            return Err(Refused(format!(
+                "two outputs would be the same file ({twin} and {out}); give each its own name"
+            )));
         }
     }
     Ok(())
@@ -139,7 +140,8 @@ mod tests {
         let path = |name: &str| folder.path().join(name);
         let sources = Sources::of([path("set.h5"), path("photos"), path("gone.h5")]);
         let mut among = vec!["set.h5", "./set.h5", "photos/../set.h5"];
-        let mut within = vec!["photos/1.png", "photos/new.h5", "photos/deep/new.h5", "photos/deep/../new.h5", "photos/no/x"];
+        let mut within =
+            vec!["photos/1.png", "photos/new.h5", "photos/deep/new.h5", "photos/deep/../new.h5", "photos/no/x"];
         #[cfg(unix)]
         {
             std::fs::hard_link(path("set.h5"), path("hard.h5")).unwrap();

@@ -9,8 +9,8 @@ use dtkc_human as human;
 use dtkc_item::{ItemKind, Resize};
 use dtkc_observe::Observer;
 
-use super::{ForceArgs, StorageArgs};
 use super::scan::stop_if_asked;
+use super::{ForceArgs, StorageArgs};
 
 /// Bytes of images that are read at once.
 const BLOCK_BYTES: usize = 4 << 20;

@@ -265,7 +265,8 @@ mod tests {
         }
         let inputs = find(&[folder.path().to_owned()]).unwrap();
         assert_eq!(names(&inputs), ["train-images-idx3-ubyte", "t10k-images-idx3-ubyte"]);
-        let both = find(&[folder.path().join("train-images-idx3-ubyte"), folder.path().join("train-labels-idx1-ubyte")]);
+        let both =
+            find(&[folder.path().join("train-images-idx3-ubyte"), folder.path().join("train-labels-idx1-ubyte")]);
         assert_eq!(names(&both.unwrap()), ["train-images-idx3-ubyte"]);
     }
 

@@ -64,7 +64,9 @@ impl Listing {
 
     /// The images that are files of their own.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        self.found.iter().filter_map(|found| if let Body::File(path) = &found.body { Some(path.as_path()) } else { None })
+        self.found
+            .iter()
+            .filter_map(|found| if let Body::File(path) = &found.body { Some(path.as_path()) } else { None })
     }
 
     /// Whether there is no image. Folders that could not be read are none.
@@ -288,7 +290,8 @@ mod tests {
             (gz(&tar(files)), Input::Tar(path.clone()), [ten, nine]),
         ] {
             std::fs::write(&path, bytes).unwrap();
-            let mut importer = ImageImporter::new(Listing::of(input, Limits::default()).unwrap(), LabelsFrom::Detect, false);
+            let mut importer =
+                ImageImporter::new(Listing::of(input, Limits::default()).unwrap(), LabelsFrom::Detect, false);
             assert_eq!(importer.describe().count, Some(2));
             assert!(importer.describe().format.starts_with("COIL "));
             for _ in 0..2 {

@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn zeros_at_the_end_may_be_left_out() {
         // 780 of 784 is what MNIST has, 256 is USPS, 3,072 is SVHN.
-        for (largest, expected) in [(780, 784), (784, 784), (256, 256), (255, 256), (3072, 3072), (3071, 3072), (4, 4)] {
+        for (largest, expected) in [(780, 784), (784, 784), (256, 256), (255, 256), (3072, 3072), (3071, 3072), (4, 4)]
+        {
             assert_eq!(width(largest, None), expected, "{largest}");
         }
         // Nobody knows: as many as there are, which is refused where they are no square.

@@ -207,9 +207,8 @@ fn read_labels(place: &Place, name: &str) -> Result<Given, ImportError> {
     let Some(count) = count else {
         return Err(ImportError::source(name, "there are too many labels"));
     };
-    let mut read = |size: usize| {
-        stream::read_exactly(&mut stream, count * size).map_err(|e| ImportError::read(place.path(), e))
-    };
+    let mut read =
+        |size: usize| stream::read_exactly(&mut stream, count * size).map_err(|e| ImportError::read(place.path(), e));
     let neither = || ImportError::source(name, "labels must be whole numbers or words");
     match (header.number, header.words) {
         (Some(number), _) => {

@@ -71,8 +71,10 @@ pub fn settle(given: Vec<Option<Given>>) -> Result<(Vec<Option<Vec<i64>>>, Optio
     if words > 0 && words < given.iter().flatten().count() {
         return Err("some labels are words and others are numbers; save all of them as one or the other");
     }
-    let all = given.iter().flatten().flat_map(|part| if let Given::Words(words) = part { words.as_slice() } else { &[] });
-    let mut names: Vec<String> = all.filter(|word| !word.is_empty()).cloned().collect::<BTreeSet<_>>().into_iter().collect();
+    let all =
+        given.iter().flatten().flat_map(|part| if let Given::Words(words) = part { words.as_slice() } else { &[] });
+    let mut names: Vec<String> =
+        all.filter(|word| !word.is_empty()).cloned().collect::<BTreeSet<_>>().into_iter().collect();
     names.sort_by(|a, b| order::natural(a, b));
     let (classes, numbers) = Classes::from_names(names.clone());
     let number_of: BTreeMap<String, i64> = names.into_iter().zip(numbers).collect();

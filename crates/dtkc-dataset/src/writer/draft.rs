@@ -43,12 +43,7 @@ impl Draft {
         Self::start(place, target, None, options)
     }
 
-    fn start(
-        place: &Path,
-        target: &Path,
-        pending: Option<Pending>,
-        options: WriterOptions,
-    ) -> Result<Self, DataError> {
+    fn start(place: &Path, target: &Path, pending: Option<Pending>, options: WriterOptions) -> Result<Self, DataError> {
         let failed = |e: hdf5::Error| h5::write_failed(target, &e);
         let file = create_file(place).map_err(failed)?;
         write_attributes(&file, &options).map_err(failed)?;

@@ -14,8 +14,8 @@ use crate::feed::Fed;
 use crate::finish;
 use crate::job::{self, Head, Job, Settings, State};
 use crate::journal;
-use crate::layout::{Layout, UNSURE};
 use crate::label::Replaced;
+use crate::layout::{Layout, UNSURE};
 use crate::output;
 use crate::source::Inputs;
 use crate::tally::Tally;
@@ -82,7 +82,10 @@ fn outputs(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
     for out in &written {
         sources.refuse(out)?;
         if inputs.patterns().any(|pattern| pattern.names(out)) {
-            let text = format!("{} matches a pattern of --input, so it would be read, too; choose another name", out.display());
+            let text = format!(
+                "{} matches a pattern of --input, so it would be read, too; choose another name",
+                out.display()
+            );
             return Err(LabelError::Usage(text));
         }
     }

@@ -86,7 +86,8 @@ impl RowWriter for Hdf5Writer {
                 images.finish()?;
                 ::hdf5::File::open_rw(&self.path)
             }
-            None => ::hdf5::File::create(&self.path),
+            // The time of writing is no part of it: equal runs give equal files.
+            None => ::hdf5::File::with_options().with_fcpl(|p| p.obj_track_times(false)).create(&self.path),
         };
         let written = file.and_then(|file| {
             write_columns(&file, &mut self.labelled, &self.layout)?;

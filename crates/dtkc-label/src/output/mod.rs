@@ -1,7 +1,7 @@
 //! Rows to files and back: CSV, JSON lines, Parquet, HDF5.
 //!
 //! What is written depends on the rows and the [`Layout`] alone, never on how the rows came in portions, so that
-//! parts can be read, joined and written again to the same bytes (the same content for HDF5).
+//! parts can be read, joined and written again to the same bytes.
 
 mod csv;
 mod hdf5;

@@ -171,7 +171,9 @@ impl Inputs {
     pub fn sources(&self) -> Sources {
         Sources::of(self.inputs.iter().filter_map(|input| match input {
             LabelInput::Dataset(table) => Some(Path::new(table.path())),
-            LabelInput::Encoded(Input::Folder(path) | Input::File(path) | Input::Zip(path) | Input::Tar(path)) => Some(path),
+            LabelInput::Encoded(Input::Folder(path) | Input::File(path) | Input::Zip(path) | Input::Tar(path)) => {
+                Some(path)
+            }
             LabelInput::Encoded(Input::Glob(_) | Input::List(_)) => None,
         }))
     }

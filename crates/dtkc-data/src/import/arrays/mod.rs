@@ -347,7 +347,12 @@ mod tests {
     #[test]
     fn two_signs_are_two_classes_and_other_negative_labels_are_none() {
         let numbers = |labels: &[i64], names: Option<Vec<String>>, ours: bool| {
-            let part = part(&[labels.len(), 1, 1], Order::RowMajor, Block::Bytes(vec![0; labels.len()]), Some(labels.to_vec()));
+            let part = part(
+                &[labels.len(), 1, 1],
+                Order::RowMajor,
+                Block::Bytes(vec![0; labels.len()]),
+                Some(labels.to_vec()),
+            );
             let arrays = Arrays { names, ours, ..Arrays::new("test", vec![part]) };
             let mut source = ArrayImporter::new(arrays).unwrap();
             let labels: Vec<i64> = collect(&mut source).into_iter().map(|(_, label)| label.unwrap()).collect();
