@@ -292,3 +292,39 @@ fn many_images_keep_their_order_and_the_limit_holds() {
     let packed = place.made(&["import", "set", "--size", "4x4", "--compress", "--out", "b.h5"], "b.h5");
     assert_eq!(first_pixels(&packed), expected);
 }
+
+/// A file of more than 64 MiB could not be let in.
+#[test]
+fn limits_are_flags() {
+    let place = Place::of("dtkc-data");
+    place.write("set/a.png", gray_png(4, 4, 1));
+    // 24 million black pixels that take no room on the disk.
+    let path = place.write("set/large.ppm", "P6 6000 4000 255\n");
+    std::fs::File::options().write(true).open(path).unwrap().set_len(17 + 72_000_000).unwrap();
+    let dataset = place.made(&["import", "set", "--size", "4x4", "--out", "a.h5"], "a.h5");
+    assert_eq!(paths(&dataset), ["a.png"]);
+    assert!(skipped(&place, "a.h5.skipped.csv")[0].starts_with("large.ppm,too_large,"));
+    let more = ["import", "set", "--size", "4x4", "--out", "a.h5", "--max-bytes", "80MB"];
+    assert_eq!(paths(&place.made(&more, "a.h5")), ["a.png", "large.ppm"]);
+    for limit in [["--max-pixels", "1000000"], ["--max-side", "5999"]] {
+        assert_eq!(paths(&place.made(&[&more[..], &limit].concat(), "a.h5")), ["a.png"], "{limit:?}");
+    }
+    place.write("a.zip", zip(&[("1.png", &gray_png(40, 40, 1)[..]), ("2.png", &gray_png(4, 4, 1))]));
+    let dataset = place.made(&["import", "a.zip", "--max-pixels", "100", "--out", "a.h5"], "a.h5");
+    assert_eq!(paths(&dataset), ["2.png"]);
+}
+
+/// White strokes on transparency became white on white.
+#[test]
+fn white_drawings_on_transparency_stay_visible() {
+    let place = Place::of("dtkc-data");
+    for (name, value) in [("white", 255u8), ("black", 0)] {
+        let mut drawing = image::RgbaImage::new(2, 1);
+        drawing.put_pixel(1, 0, image::Rgba([value, value, value, 255]));
+        std::fs::create_dir_all(place.path("set")).unwrap();
+        drawing.save(place.path(&format!("set/{name}.png"))).unwrap();
+    }
+    let dataset = place.made(&["import", "set", "--color", "gray", "--out", "a.h5"], "a.h5");
+    assert_eq!(paths(&dataset), ["black.png", "white.png"]);
+    assert_eq!(dataset.read_range(0..2).unwrap(), [255, 0, 0, 255]);
+}

@@ -14,7 +14,7 @@ use std::path::Path;
 
 pub use identity::Identity;
 pub use lock::{Lock, LockError};
-pub use pending::{Pending, is_leftover, write};
+pub use pending::{Pending, is_leftover, remove, write};
 pub use sources::{Refused, Sources, real, refuse_existing, refuse_twins};
 
 /// Why something could not be written, with the remedy where there is one. The error must not name a file itself.

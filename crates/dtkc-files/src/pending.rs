@@ -136,6 +136,19 @@ pub fn write(target: &Path, bytes: &[u8]) -> io::Result<()> {
     pending.commit()
 }
 
+/// Removes `target`, and what a killed process left on the way to it. It need not be there.
+pub fn remove(target: &Path) -> io::Result<()> {
+    // Whoever starts finds what was left, and whoever does not go on leaves nothing.
+    match Pending::beside(target) {
+        Err(error) if error.kind() == io::ErrorKind::ResourceBusy => return Err(error),
+        _ => {}
+    }
+    match std::fs::remove_file(target) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(target, error.kind(), &reason(&error))),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a name is that of a hidden file of this crate. Whoever knows that nobody writes in a folder can remove
 /// these: a killed process has left them.
 pub fn is_leftover(name: &OsStr) -> bool {
@@ -315,8 +328,16 @@ mod tests {
         let other = folder.path().join(".b.bin.0000000000000000.partial");
         std::fs::write(&other, "of another target").unwrap();
         write(&target, b"new").unwrap();
-        let mut names = names(folder.path());
-        names.sort();
-        assert_eq!(names, [".b.bin.0000000000000000.partial", "a.bin"]);
+        let sorted = || {
+            let mut names = names(folder.path());
+            names.sort();
+            names
+        };
+        assert_eq!(sorted(), [".b.bin.0000000000000000.partial", "a.bin"]);
+        std::fs::write(&left[0], "half").unwrap();
+        for _ in 0..2 {
+            remove(&target).unwrap();
+            assert_eq!(sorted(), [".b.bin.0000000000000000.partial"]);
+        }
     }
 }

@@ -53,12 +53,7 @@ impl FailureList {
     /// Completes the list; where there is nothing to list, an old list is removed. Says where it is.
     pub fn finish(self) -> Result<Option<PathBuf>> {
         let Some((pending, mut writer)) = self.open else {
-            return match std::fs::remove_file(&self.target) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(LabelError::wrap(&self.target, error))
-                }
-                _ => Ok(None),
-            };
+            return Ok(dtkc_files::remove(&self.target).map(|()| None)?);
         };
         writer.flush()?;
         drop(writer);

@@ -73,7 +73,17 @@ impl Journal {
     pub fn create(output: &Path, settings: &str, image_bytes: Option<usize>) -> Result<Self> {
         let path = path_for(output);
         let mut journal = Self::open_locked(&path, image_bytes)?;
+        // Also where the user has said that what is there may go: this name is ours and not his.
+        let mut head = vec![0; MAGIC.len()];
+        let read = read_full(&mut journal.file, &mut head)?;
+        if head[..read] != MAGIC.as_bytes()[..read] {
+            return Err(LabelError::file(
+                &path,
+                "this is not a journal of dtkc-label; remove it or choose another output",
+            ));
+        }
         journal.file.set_len(0)?;
+        journal.file.seek(SeekFrom::Start(0))?;
         let begun = journal.file.write_all(format!("{MAGIC}{settings}\n").as_bytes());
         begun.map_err(|e| LabelError::unwritable(path.display(), &e, ""))?;
         if let Some(pixels) = &mut journal.pixels {
@@ -387,6 +397,9 @@ mod tests {
         let output = folder.path().join("a.csv");
         std::fs::write(path_for(&output), "path,cluster\n").unwrap();
         assert!(Reader::open(&output).is_err_and(|e| e.to_string().contains("not a journal")));
+        assert!(Journal::create(&output, "{}", None).is_err_and(|e| e.to_string().contains("not a journal")));
+        assert_eq!(std::fs::read_to_string(path_for(&output)).unwrap(), "path,cluster\n");
+        std::fs::write(path_for(&output), &MAGIC[..7]).unwrap();
         let _first = Journal::create(&output, "{}", None).unwrap();
         let second = Journal::create(&output, "{}", None);
         assert!(second.is_err_and(|e| e.to_string().contains("another dtkc-label")));

@@ -76,10 +76,7 @@ impl ListFile {
     /// Completes the list; where there is nothing to list, an old one is removed. Says where it is.
     pub fn finish(self) -> io::Result<Option<PathBuf>> {
         let Some((pending, writer)) = self.open else {
-            return match fs_err::remove_file(&self.target) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(None),
-            };
+            return dtkc_files::remove(&self.target).map(|()| None);
         };
         writer.into_inner().map_err(io::IntoInnerError::into_error)?;
         pending.commit()?;
