@@ -38,7 +38,7 @@ def make_idx(target):
     """Glyphs in the format of MNIST, for machines without it."""
     os.makedirs(target, exist_ok=True)
     source = os.path.join(folder, "glyphs.h5")
-    subprocess.run([program, "synth", "--count", "60000", "--quiet", "--out", source], check=True)
+    subprocess.run([program, "synth", "--count", "60000", "--quiet", "--force", "--out", source], check=True)
     with h5py.File(source) as file:
         images, labels = file["images"][:], file["labels"][:].astype(np.uint8)
     with gzip.open(f"{target}/train-images-idx3-ubyte.gz", "wb", 6) as out:
@@ -78,7 +78,7 @@ def compare_idx():
     source = os.environ.get("MNIST") or os.path.join(folder, "idx")
     if not os.path.exists(f"{source}/train-images-idx3-ubyte.gz"):
         make_idx(source)
-    ours = [program, "import", f"{source}/train-images-idx3-ubyte.gz", "--quiet", "--out", f"{folder}/ours.h5"]
+    ours = [program, "import", f"{source}/train-images-idx3-ubyte.gz", "--quiet", "--force", "--out", f"{folder}/ours.h5"]
     theirs = [sys.executable, "-c", JOB, source, f"{folder}/theirs.h5"]
     times = {"dtkc-data": [], "python": []}
     for _ in range(rounds):
@@ -98,7 +98,7 @@ def measure_memory():
     if not os.path.exists(source):
         print(f"writing {pngs} PNG files ...", flush=True)
         make_pngs(source)
-    command = [program, "import", source, "--labels-from-folders", "--quiet", "--out", f"{folder}/pngs.h5"]
+    command = [program, "import", source, "--labels-from-folders", "--quiet", "--force", "--out", f"{folder}/pngs.h5"]
     started, peak = time.perf_counter(), 0
     child = subprocess.Popen(command)
     # The high-water mark of the system itself; what wait() reports would include our own memory at the fork.

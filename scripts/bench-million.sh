@@ -23,7 +23,7 @@ program, model, threads, dataset, folder = sys.argv[1:]
 missed = False
 for ending in ["csv", "parquet"]:
     out = os.path.join(folder, f"labels.{ending}")
-    command = [program, "--model", model, "--threads", threads, "--input", dataset, "--output", out, "--quiet", "--json"]
+    command = [program, "--model", model, "--threads", threads, "--input", dataset, "--output", out, "--force", "--quiet", "--json"]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     output = child.stdout.read()
     _, status, used = os.wait4(child.pid, 0)

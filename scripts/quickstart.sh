@@ -17,7 +17,7 @@ mkdir -p "$out"
 
 say "make the data: $out/glyphs.h5"
 [ -e "$out/glyphs.h5" ] || "$bin/dtkc-data" synth --kind glyphs --count 6000 --seed 1 --out "$out/glyphs.h5"
-"$bin/dtkc-data" preview "$out/glyphs.h5" --out "$out/glyphs.png"
+"$bin/dtkc-data" preview "$out/glyphs.h5" --force --out "$out/glyphs.png"
 
 say "train without labels: $out/run"
 if [ -e "$out/run/model.onnx" ]; then
@@ -29,7 +29,7 @@ else
 fi
 
 say "label the collection: $out/labels.csv and $out/gallery.html"
-"$bin/dtkc-label" --model "$out/run/model.onnx" --input "$out/glyphs.h5" --truth \
+"$bin/dtkc-label" --model "$out/run/model.onnx" --input "$out/glyphs.h5" --truth --force \
   --output "$out/labels.csv" --gallery "$out/gallery.html"
 
 cat <<END

@@ -49,7 +49,7 @@ fn classes() -> Vec<String> {
 
 /// Names and classes of the items that an import keeps, and how many files it passed over.
 fn imported(place: &Place, source: &str) -> (Vec<String>, Vec<String>, u64) {
-    let said = run_well(place, &format!("dtkc-data import {source} --labels-from-folders --out set.h5 --json"));
+    let said = run_well(place, &format!("dtkc-data import {source} --labels-from-folders --out set.h5 --force --json"));
     let summary: Value = serde_json::from_str(&said).unwrap();
     let dataset = place.open("set.h5");
     let named = dataset.label_names().unwrap().unwrap();
@@ -63,7 +63,7 @@ fn passed(summary: &Value) -> u64 {
 
 /// The same of a labelling run, and the clusters.
 fn labelled(place: &Place, source: &str) -> (Vec<String>, Vec<String>, u64, Vec<u64>) {
-    let line = format!("dtkc-label --model small.onnx --input {source} --output labels.jsonl --truth --json");
+    let line = format!("dtkc-label --model small.onnx --input {source} --output labels.jsonl --truth --force --json");
     let summary: Value = serde_json::from_str(&run_well(place, &line)).unwrap();
     let text = place.text("labels.jsonl");
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -204,7 +204,7 @@ fn files_that_are_there_are_used() {
     place.write("mine/CharacterTrajectories.ts", text.as_bytes());
     let dataset = place.made(&["fetch", SET, "--from", "mine", "--out", "a.h5"], "a.h5");
     assert_eq!(labels(&dataset), [0, 2]);
-    let said = place.run(["fetch", SET, "--from", "mine", "--classes", "c", "--out", "a.h5"]);
+    let said = place.run(["fetch", SET, "--from", "mine", "--classes", "c", "--out", "a.h5", "--force"]);
     assert!(said.out.contains("1 sequences of 3 dimensions"), "{}{}", said.out, said.err);
     let error = place.fails(&["fetch", "mnist", "--from", "mine", "--out", "b.h5"], 1);
     assert!(error.contains("mine") && error.contains("t10k-labels-idx1-ubyte.gz"), "{error}");

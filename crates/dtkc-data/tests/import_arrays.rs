@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use dtkc_dataset::Dataset;
-use dtkc_testing::files::{gz, idx, mat};
+use dtkc_testing::files::{self, gz, idx, mat};
 use dtkc_testing::{Place, first_pixels, labels};
 use ndarray::{Array1, Array2, Array4};
 use ndarray_npy::write_npy;
@@ -151,12 +151,12 @@ fn negative_labels_are_no_class() {
     let dataset = place.made(&["import", "named.h5", "--out", "n.h5"], "n.h5");
     assert_eq!((labels(&dataset), dataset.label_names().unwrap().unwrap().len()), (vec![-1, 1, 0, 1], 2));
     let subset = |flags: &str| {
-        place.run_line(&format!("subset n.h5 {flags} --out b.h5")).ok();
+        place.run_line(&format!("subset n.h5 {flags} --force --out b.h5")).ok();
         (labels(&place.open("b.h5")), place.open("b.h5").label_names().unwrap().unwrap())
     };
     assert_eq!(subset("--range ..2"), (vec![-1, 0], vec!["dog".to_owned()]));
     assert_eq!(subset("--per-class 1").0.len(), 2);
-    place.run_line("subset n.h5 --classes=-1 --out b.h5").fails(2, "it has cat, dog");
+    place.run_line("subset n.h5 --classes=-1 --force --out b.h5").fails(2, "it has cat, dog");
     place.run_line("merge n.h5 a.h5 --out m.h5").fails(1, "images of 4x4x1");
     place.run_line("merge n.h5 n.h5 --out m.h5").ok();
     assert_eq!(labels(&place.open("m.h5")), [-1, 1, 0, 1, -1, 1, 0, 1]);
@@ -219,10 +219,104 @@ fn damaged_hdf5_is_one_sentence() {
     }
 }
 
+/// The range was always taken as 0 to 1, because the file had been read to its end before: values below 0 became black.
 #[test]
-fn libsvm_text_is_read() {
+fn libsvm_text_is_scaled_by_its_own_range() {
     let place = Place::of("dtkc-data");
-    place.write("usps", b"7 1:-1 2:-1 3:1 4:1\n8 1:1 2:-1 3:-1 4:-1\n");
-    let dataset = place.made(&["import", "usps", "--out", "a.h5"], "a.h5");
-    assert_eq!((labels(&dataset), pixels(&dataset)), (vec![7, 8], vec![0, 0, 255, 255, 255, 0, 0, 0]));
+    // Beside each the bytes that NumPy gives: floor((v - min) / (max - min) * 255 + 0.5), and zeros for what is missing.
+    for (text, said, expected) in [
+        ("7 1:-1 2:-1 3:1 4:1\n8 1:1 2:-1 3:-1 4:-1\n", "from -1 to 1", [0, 0, 255, 255, 255, 0, 0, 0]),
+        ("7 1:-1 2:-0.5 3:0.25 4:1\n8 2:0.9 4:-0.2\n", "from -1 to 1", [0, 64, 159, 255, 128, 242, 128, 102]),
+        ("7 1:-0.7 2:0.1 4:0.6\n8 4:0.2\n", "from -1 to 1", [38, 140, 128, 204, 128, 128, 128, 153]),
+        ("7 1:0.1 2:0.5 4:1\n8 3:0.75 4:0.3\n", "from 0 to 1", [26, 128, 0, 255, 0, 0, 191, 77]),
+        ("7 1:3 2:128 4:255\n8 3:77 4:200\n", "kept as they are", [3, 128, 0, 255, 0, 0, 77, 200]),
+        ("7 1:3.4 2:127.6 4:254.5\n8 3:77.49 4:200\n", "kept as they are", [3, 128, 0, 255, 0, 0, 77, 200]),
+    ] {
+        place.write("usps", text);
+        let out = place.run(["import", "usps", "--out", "a.h5", "--force"]).ok();
+        assert!(out.contains(said), "{text}: {out}");
+        let dataset = place.open("a.h5");
+        assert_eq!((labels(&dataset), pixels(&dataset)), (vec![7, 8], expected.to_vec()), "{text}");
+    }
+}
+
+/// Zeros are left out in such files, those at the end, too; a file in which no image reached its last pixel was refused.
+#[test]
+fn libsvm_text_may_lack_zeros_at_the_end() {
+    let place = Place::of("dtkc-data");
+    place.write("mnist", "5 1:255 780:128\n3 7:1\n");
+    let out = place.run(["import", "mnist", "--out", "a.h5"]).ok();
+    assert!(out.contains("the largest index of mnist is 780; the images are taken as 28x28x1"), "{out}");
+    let dataset = place.open("a.h5");
+    assert_eq!((dataset.len(), dataset.image_shape().unwrap().to_string().as_str()), (2, "28x28x1"));
+    let mut expected = vec![0; 2 * 784];
+    (expected[0], expected[779], expected[784 + 6]) = (255, 128, 1);
+    assert_eq!(pixels(&dataset), expected);
+    place.write("wide", "5 1:255 13:128\n");
+    let dataset = place.made(&["import", "wide", "--shape", "4x5", "--out", "b.h5"], "b.h5");
+    assert_eq!(dataset.image_shape().unwrap().to_string(), "4x5x1");
+    place.write("odd", "5 1:1 170:1\n");
+    assert!(place.fails(&["import", "odd", "--out", "c.h5"], 1).contains("--shape"));
+}
+
+/// The class -1 of two silently counted as unlabelled.
+#[test]
+fn two_classes_may_be_called_minus_one_and_one() {
+    let place = Place::of("dtkc-data");
+    place.write("svm", "+1 1:0.5 2:0 4:1\n-1 1:0.5 4:1\n+1 4:1 1:0\n");
+    let said = place.run(["import", "svm", "--out", "a.h5"]).ok();
+    assert!(said.contains("classes: 2 (-1: 1, 1: 2)\n") && !said.contains("unlabelled"), "{said}");
+    assert!(said.contains("note: the labels are -1 and 1 and nothing else, so they are two classes"), "{said}");
+    let dataset = place.open("a.h5");
+    assert_eq!((labels(&dataset), dataset.label_names().unwrap().unwrap().join(" ")), (vec![1, 0, 1], "-1 1".into()));
+    let dataset = place.made(&["import", "svm", "--classes=-1", "--out", "b.h5"], "b.h5");
+    assert_eq!((dataset.len(), labels(&dataset)), (1, vec![0]));
+    // A set of ours says by -1 that a class is not known, and goes on to say so.
+    write_npy(place.path("x.npy"), &Array2::<u8>::zeros((3, 4))).unwrap();
+    write_npy(place.path("y.npy"), &Array1::from(vec![-1i64, 1, 2])).unwrap();
+    place.run(["import", "x.npy", "--out", "ours.h5"]).ok();
+    place.run(["subset", "ours.h5", "--range", "..2", "--out", "part.h5"]).ok();
+    let said = place.run(["import", "part.h5", "--out", "again.h5"]).ok();
+    assert!(said.contains("unlabelled: 1 (negative labels)"), "{said}");
+    assert_eq!(labels(&place.open("again.h5")), [-1, 1]);
+}
+
+/// Labels that are words were left out without a word.
+#[test]
+fn words_are_labels_in_npz_files() {
+    let place = Place::of("dtkc-data");
+    let npy = |descr: &str, shape: &str, data: &[u8]| {
+        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+        let mut array = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        array.extend(format!("{header:<117}\n").bytes());
+        array.extend(data);
+        array
+    };
+    let wide = |words: &[&str]| -> Vec<u8> {
+        let letters =
+            |word: &&str| format!("{word:\0<3}").chars().flat_map(|c| u32::from(c).to_le_bytes()).collect::<Vec<_>>();
+        words.iter().flat_map(letters).collect()
+    };
+    let images = npy("|u1", "(3, 2, 2)", &[0, 1, 2, 3, 10, 11, 12, 13, 20, 21, 22, 23]);
+    let words = npy("<U3", "(3,)", &wide(&["dog", "", "cat"]));
+    place.write("pets.npz", files::zip(&[("images.npy", &images[..]), ("labels.npy", &words[..])]));
+    let said = place.run(["import", "pets.npz", "--out", "a.h5"]).ok();
+    assert!(said.contains("classes: 2 (cat: 1, dog: 1)\nunlabelled: 1"), "{said}");
+    let dataset = place.open("a.h5");
+    assert_eq!(dataset.label_names().unwrap().unwrap(), ["cat", "dog"]);
+    assert_eq!((labels(&dataset), first_pixels(&dataset)), (vec![1, -1, 0], vec![0, 10, 20]));
+    // Numbers go before words, and names of classes are no labels.
+    let (numbers, names) = (npy("|u1", "(3,)", &[4, 5, 6]), npy("|S3", "(2,)", b"catdog"));
+    place.write(
+        "pets.npz",
+        files::zip(&[("images.npy", &images[..]), ("y.npy", &numbers[..]), ("label.npy", &words[..])]),
+    );
+    assert_eq!(labels(&place.made(&["import", "pets.npz", "--out", "a.h5"], "a.h5")), [4, 5, 6]);
+    place.write("pets.npz", files::zip(&[("images.npy", &images[..]), ("classes.npy", &names[..])]));
+    assert!(place.made(&["import", "pets.npz", "--out", "a.h5"], "a.h5").labels().unwrap().is_none());
+    // The same beside a file of its own.
+    place.write("x_train.npy", images);
+    place.write("y_train.npy", words);
+    let dataset = place.made(&["import", "x_train.npy", "--out", "a.h5"], "a.h5");
+    assert_eq!((labels(&dataset), dataset.label_names().unwrap().unwrap().len()), (vec![1, -1, 0], 2));
 }

@@ -39,7 +39,7 @@ fn a_failed_import_leaves_the_old_file_alone() {
     place.made(&["import", "set", "--out", "a.h5"], "a.h5");
     let before = place.read("a.h5");
     place.write("set/b.png", b"no");
-    place.fails(&["import", "set", "--strict", "--out", "a.h5"], 1);
+    place.fails(&["import", "set", "--strict", "--force", "--out", "a.h5"], 1);
     assert!(place.read("a.h5") == before);
 }
 
@@ -49,7 +49,7 @@ fn quiet_says_nothing_and_json_says_all() {
     place.write("set/a.png", gray_png(4, 4, 1));
     let said = place.run(["import", "set", "--out", "a.h5", "--quiet"]);
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "", ""));
-    let said = place.run(["import", "set", "--out", "a.h5", "--json", "--name", "mine"]);
+    let said = place.run(["import", "set", "--out", "a.h5", "--json", "--force", "--name", "mine"]);
     let summary: serde_json::Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(summary["name"], "mine");
     assert_eq!(summary["kind"], "images");

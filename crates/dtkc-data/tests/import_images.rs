@@ -50,7 +50,7 @@ fn classes_are_chosen_by_name_or_number() {
     for (name, value) in [("set/a/1.png", 1), ("set/b/1.png", 2), ("set/c/1.png", 3)] {
         place.write(name, gray_png(4, 4, value));
     }
-    let import = ["import", "set", "--labels-from-folders", "--out", "a.h5", "--classes"];
+    let import = ["import", "set", "--labels-from-folders", "--force", "--out", "a.h5", "--classes"];
     let dataset = place.made(&[&import[..], &["c,a"]].concat(), "a.h5");
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["a", "c"]);
     assert_eq!((labels(&dataset), first_pixels(&dataset)), (vec![0, 1], vec![1, 3]));
@@ -91,7 +91,7 @@ fn files_without_extension_are_known_by_content_and_the_rest_is_counted_and_list
         place.write(name, bytes);
     }
     for source in ["folder", "a.zip", "a.tar", "a.tar.bz2"] {
-        let said = place.run(["import", source, "--out", "a.h5", "--json"]).ok();
+        let said = place.run(["import", source, "--out", "a.h5", "--json", "--force"]).ok();
         assert_eq!(paths(&place.open("a.h5")), ["a/1.png", "a/photo"], "{source}");
         let summary: serde_json::Value = serde_json::from_str(&said).unwrap();
         let expected = serde_json::json!({"hidden": 1, "other_content": 1, "other_extension": 1});
@@ -103,7 +103,7 @@ fn files_without_extension_are_known_by_content_and_the_rest_is_counted_and_list
         for (line, start) in list.iter().zip([hidden, "a/README,other_content,", "a/notes.txt,other_extension,"]) {
             assert!(line.starts_with(start), "{source}: {list:?}");
         }
-        let said = place.run(["import", source, "--out", "a.h5"]).ok();
+        let said = place.run(["import", source, "--out", "a.h5", "--force"]).ok();
         assert!(said.contains("passed over: 3 files that are no images (1 hidden, 1 other_content"), "{said}");
     }
     place.made(&["import", "folder/a/1.png", "--out", "a.h5"], "a.h5");
@@ -133,7 +133,7 @@ fn patterns_and_lists_stand_for_files() {
     assert!(place.fails(&["import", "set/*.gif", "--out", "b.h5"], 1).contains("matches no file"));
     let list = place.write("list.txt", "set/10.png\nset/2.png\n");
     let stdin = std::fs::File::open(list).unwrap();
-    let status = place.command().args(["import", "-", "--out", "a.h5", "--quiet"]).stdin(stdin).status();
+    let status = place.command().args(["import", "-", "--out", "a.h5", "--quiet", "--force"]).stdin(stdin).status();
     assert!(status.unwrap().success());
     assert_eq!(first_pixels(&place.open("a.h5")), [10, 2]);
 }
@@ -217,7 +217,7 @@ fn sizes_and_colours_are_chosen_and_can_be_given() {
     assert_eq!(dataset.image_shape().unwrap().to_string(), "6x7x1");
     place.write("mixed/a.png", gray_png(300, 400, 1));
     place.write("mixed/b.png", gray_png(200, 100, 1));
-    let said = place.run(["import", "mixed", "--out", "a.h5"]);
+    let said = place.run(["import", "mixed", "--out", "a.h5", "--force"]);
     assert!(said.out.contains("2 images of 64x64x1") && said.out.contains("--size"), "{}", said.out);
     // A wide image: fit pads with black, crop and stretch fill.
     for (resize, corner) in [("fit", 0), ("crop", 1), ("stretch", 1)] {
@@ -248,12 +248,12 @@ fn the_rule_for_resizing_is_kept() {
     assert_eq!(import(&["crop.h5"], "a.h5"), Some(Resize::Crop));
     assert_eq!(import(&["crop.h5", "--size", "4x6"], "a.h5"), Some(Resize::Crop));
     assert_eq!(import(&["crop.h5", "--resize", "fit"], "a.h5"), Some(Resize::Fit));
-    let said = place.run(["import", "crop.h5", "fit.h5", "--out", "a.h5"]).ok();
+    let said = place.run(["import", "crop.h5", "fit.h5", "--out", "a.h5", "--force"]).ok();
     assert!(said.contains("several ways (crop, fit); fit is taken"), "{said}");
     assert_eq!(place.made(&["synth", "--count", "10", "--out", "g.h5"], "g.h5").resize(), None);
 
     let resize = |line: &str| {
-        let said = place.run_line(&format!("{line} --out a.h5")).ok();
+        let said = place.run_line(&format!("{line} --out a.h5 --force")).ok();
         (place.open("a.h5").resize(), said.contains("note: "))
     };
     assert_eq!(resize("subset crop.h5 --count 1"), (Some(Resize::Crop), false));
@@ -291,4 +291,40 @@ fn many_images_keep_their_order_and_the_limit_holds() {
     assert_eq!(first_pixels(&dataset), expected[..33]);
     let packed = place.made(&["import", "set", "--size", "4x4", "--compress", "--out", "b.h5"], "b.h5");
     assert_eq!(first_pixels(&packed), expected);
+}
+
+/// A file of more than 64 MiB could not be let in.
+#[test]
+fn limits_are_flags() {
+    let place = Place::of("dtkc-data");
+    place.write("set/a.png", gray_png(4, 4, 1));
+    // 24 million black pixels that take no room on the disk.
+    let path = place.write("set/large.ppm", "P6 6000 4000 255\n");
+    std::fs::File::options().write(true).open(path).unwrap().set_len(17 + 72_000_000).unwrap();
+    let dataset = place.made(&["import", "set", "--size", "4x4", "--out", "a.h5"], "a.h5");
+    assert_eq!(paths(&dataset), ["a.png"]);
+    assert!(skipped(&place, "a.h5.skipped.csv")[0].starts_with("large.ppm,too_large,"));
+    let more = ["import", "set", "--size", "4x4", "--out", "a.h5", "--max-bytes", "80MB"];
+    assert_eq!(paths(&place.made(&more, "a.h5")), ["a.png", "large.ppm"]);
+    for limit in [["--max-pixels", "1000000"], ["--max-side", "5999"]] {
+        assert_eq!(paths(&place.made(&[&more[..], &limit].concat(), "a.h5")), ["a.png"], "{limit:?}");
+    }
+    place.write("a.zip", zip(&[("1.png", &gray_png(40, 40, 1)[..]), ("2.png", &gray_png(4, 4, 1))]));
+    let dataset = place.made(&["import", "a.zip", "--max-pixels", "100", "--out", "a.h5"], "a.h5");
+    assert_eq!(paths(&dataset), ["2.png"]);
+}
+
+/// White strokes on transparency became white on white.
+#[test]
+fn white_drawings_on_transparency_stay_visible() {
+    let place = Place::of("dtkc-data");
+    for (name, value) in [("white", 255u8), ("black", 0)] {
+        let mut drawing = image::RgbaImage::new(2, 1);
+        drawing.put_pixel(1, 0, image::Rgba([value, value, value, 255]));
+        std::fs::create_dir_all(place.path("set")).unwrap();
+        drawing.save(place.path(&format!("set/{name}.png"))).unwrap();
+    }
+    let dataset = place.made(&["import", "set", "--color", "gray", "--out", "a.h5"], "a.h5");
+    assert_eq!(paths(&dataset), ["black.png", "white.png"]);
+    assert_eq!(dataset.read_range(0..2).unwrap(), [255, 0, 0, 255]);
 }

@@ -21,7 +21,7 @@ fn ts_files_are_joined_and_classes_chosen() {
     let dataset = place.made(&["import", "v", "--classes", "c,a", "--out", "a.h5"], "a.h5");
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["a", "c"]);
     assert_eq!(labels(&dataset), [1, 0]);
-    let said = place.run(["import", "v", "--out", "a.h5"]);
+    let said = place.run(["import", "v", "--out", "a.h5", "--force"]);
     assert!(said.out.contains("3 sequences of 2 dimensions") && said.out.contains("b: 1"), "{}", said.out);
     let error = place.fails(&["import", "a.h5", "--out", "b.h5"], 1);
     assert!(error.contains("a dataset of sequences already"), "{error}");

@@ -1,6 +1,11 @@
-//! Numbers as people write and read them: counts, bytes, durations and rates. No dependencies.
+//! Numbers as people write and read them: counts, bytes, durations and rates; and text for their spreadsheets. No
+//! dependencies.
+
+mod cell;
 
 use std::time::Duration;
+
+pub use cell::{cell, from_cell};
 
 /// `1234567` as `1,234,567`.
 pub fn count(n: u64) -> String {

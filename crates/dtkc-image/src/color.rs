@@ -7,8 +7,12 @@ use image::ColorType;
 /// reading and writing one buffer in the same loop would not.
 const BLOCK: usize = 64;
 
-/// Converts the decoded buffer in place and cuts it to its new length: 16 bits and floats to 8 bits, alpha
-/// over white, colour to gray where `wanted` is gray. Gray stays gray. `None` for an unknown pixel type.
+/// What is seen of a drawing that is nearly white everywhere: the mean distance from white, of 255, below which it is laid
+/// over black.
+const FAINT: u64 = 32;
+
+/// Converts the decoded buffer in place and cuts it to its new length: 16 bits and floats to 8 bits, alpha over a
+/// background that keeps the drawing visible ([`background`]), colour to gray where `wanted` is gray. Gray stays gray. `None` for an unknown pixel type.
 pub fn reduce(buffer: &mut Vec<u8>, kind: ColorType, wanted: Color) -> Option<Color> {
     let bytes = match kind {
         ColorType::L8 | ColorType::La8 | ColorType::Rgb8 | ColorType::Rgba8 => 1,
@@ -23,17 +27,45 @@ pub fn reduce(buffer: &mut Vec<u8>, kind: ColorType, wanted: Color) -> Option<Co
     }
     match (kind.channel_count(), wanted) {
         (1, _) => {}
-        (2, _) => shrink::<2, 1>(buffer, |[v, a]| [over_white(v, a)]),
+        (2, _) => {
+            let ground = background(buffer.as_chunks::<2>().0.iter().map(|&[v, a]| (v, a)));
+            shrink::<2, 1>(buffer, |[v, a]| [over(ground, v, a)]);
+        }
         (3, Color::Gray) => shrink::<3, 1>(buffer, |[r, g, b]| [luma(r, g, b)]),
         (3, Color::Rgb) => {}
         (_, Color::Gray) => {
-            shrink::<4, 1>(buffer, |[r, g, b, a]| [luma(over_white(r, a), over_white(g, a), over_white(b, a))])
+            let ground = background_of(buffer);
+            shrink::<4, 1>(buffer, |[r, g, b, a]| [luma(over(ground, r, a), over(ground, g, a), over(ground, b, a))])
         }
-        (_, Color::Rgb) => {
-            shrink::<4, 3>(buffer, |[r, g, b, a]| [over_white(r, a), over_white(g, a), over_white(b, a)]);
-        }
+        (_, Color::Rgb) => lay(buffer),
     }
     Some(if kind.channel_count() < 3 { Color::Gray } else { wanted })
+}
+
+/// RGBA pixels to RGB ones, as a file with transparency would be read.
+pub fn flatten(mut rgba: Vec<u8>) -> Vec<u8> {
+    lay(&mut rgba);
+    rgba
+}
+
+fn lay(rgba: &mut Vec<u8>) {
+    let ground = background_of(rgba);
+    shrink::<4, 3>(rgba, |[r, g, b, a]| [over(ground, r, a), over(ground, g, a), over(ground, b, a)]);
+}
+
+fn background_of(rgba: &[u8]) -> u8 {
+    background(rgba.as_chunks::<4>().0.iter().map(|&[r, g, b, a]| (luma(r, g, b), a)))
+}
+
+/// What transparency is laid over: white, or black where the visible part is nearly white, so that white strokes do not
+/// vanish. Pixels, as gray value and opacity, count as much as they are opaque.
+fn background(pixels: impl Iterator<Item = (u8, u8)>) -> u8 {
+    let (mut opacity, mut distance) = (0, 0);
+    for (value, alpha) in pixels {
+        opacity += u64::from(alpha);
+        distance += u64::from(alpha) * u64::from(255 - value);
+    }
+    if opacity > 0 && distance < FAINT * opacity { 0 } else { 255 }
 }
 
 /// RGB pixels to gray ones, into another buffer.
@@ -47,10 +79,10 @@ fn luma(r: u8, g: u8, b: u8) -> u8 {
     ((19595 * u32::from(r) + 38470 * u32::from(g) + 7471 * u32::from(b) + 32768) >> 16) as u8
 }
 
-/// `v` with opacity `a` over white, rounded.
-fn over_white(v: u8, a: u8) -> u8 {
-    let (v, a) = (u32::from(v), u32::from(a));
-    let sum = v * a + 255 * (255 - a) + 128;
+/// `v` with opacity `a` over `ground`, rounded.
+fn over(ground: u8, v: u8, a: u8) -> u8 {
+    let (ground, v, a) = (u32::from(ground), u32::from(v), u32::from(a));
+    let sum = v * a + ground * (255 - a) + 128;
     // The exact quotient sum / 255 for every sum that can occur, without a division.
     ((sum + (sum >> 8)) >> 8) as u8
 }
@@ -98,12 +130,35 @@ mod tests {
     }
 
     #[test]
-    fn alpha_is_laid_over_white_exactly() {
-        for v in 0..=255u8 {
-            for a in 0..=255u8 {
-                let exact = (f64::from(v) * f64::from(a) + 255.0 * (255.0 - f64::from(a))) / 255.0;
-                assert_eq!(f64::from(over_white(v, a)), (exact + 0.5).floor(), "{v} {a}");
+    fn alpha_is_laid_over_the_background_exactly() {
+        for ground in [0, 255u8] {
+            for v in 0..=255u8 {
+                for a in 0..=255u8 {
+                    let exact = (f64::from(v) * f64::from(a) + f64::from(ground) * (255.0 - f64::from(a))) / 255.0;
+                    assert_eq!(f64::from(over(ground, v, a)), (exact + 0.5).floor(), "{ground} {v} {a}");
+                }
             }
+        }
+    }
+
+    #[test]
+    fn a_drawing_on_transparency_stays_visible() {
+        // A stroke in the middle of nothing, with a soft edge; what lies under nothing does not matter.
+        let stroke = |v: u8, hidden: u8| [[hidden, hidden, hidden, 0], [v, v, v, 100], [v, v, v, 255]].concat();
+        for hidden in [0, 255] {
+            assert_eq!(flatten(stroke(255, hidden)), [0, 0, 0, 100, 100, 100, 255, 255, 255]);
+            assert_eq!(flatten(stroke(240, hidden))[..3], [0; 3]);
+            assert_eq!(flatten(stroke(0, hidden)), [255, 255, 255, 155, 155, 155, 0, 0, 0]);
+            assert_eq!(flatten(stroke(128, hidden))[..3], [255; 3]);
+        }
+        assert_eq!(flatten(vec![9, 9, 9, 0]), [255; 3]);
+        for (kind, mut buffer, expected) in [
+            (ColorType::La8, vec![0, 0, 255, 255], [0, 255]),
+            (ColorType::La8, vec![255, 0, 0, 255], [255, 0]),
+            (ColorType::Rgba8, vec![0, 0, 0, 0, 255, 255, 255, 255], [0, 255]),
+        ] {
+            reduce(&mut buffer, kind, Color::Gray).unwrap();
+            assert_eq!(buffer, expected, "{kind:?}");
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Training, labelling and serving must see the same pixels for the same file, so all of them come
 //! through [`Preparer`]: the size is checked before anything is decoded, the EXIF orientation is
-//! honoured, transparency is laid over white, 16 bits become 8, colour becomes what the
+//! honoured, transparency is laid over white (over black where the drawing is
+//! nearly white, which would vanish), 16 bits become 8, colour becomes what the
 //! [`ImageSpec`](dtkc_item::ImageSpec) asks for, and the result is resized with an antialiasing triangle filter ([`FILTER`]).
 
 mod color;
@@ -14,6 +15,7 @@ mod jpeg;
 mod limits;
 mod prepare;
 
+pub use color::flatten;
 pub use limits::{Limits, Probe, probe};
 pub use prepare::Preparer;
 

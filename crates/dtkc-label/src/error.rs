@@ -39,6 +39,9 @@ pub enum LabelError {
     /// The scores against the truth.
     #[error(transparent)]
     Metric(#[from] dtkc_metrics::MetricError),
+    /// Rows that were computed are no longer there.
+    #[error("{0}")]
+    Lost(String),
     /// Part of the program broke down; a bug.
     #[error("internal failure: {0}; please report it")]
     Internal(&'static str),
@@ -66,6 +69,12 @@ impl LabelError {
         let remedy = [first, remedy].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", and ");
         let remedy = if remedy.is_empty() { remedy } else { format!("; {remedy}") };
         Self::Settings(format!("{what} cannot be written ({reason}){remedy}"))
+    }
+}
+
+impl From<dtkc_files::Refused> for LabelError {
+    fn from(refused: dtkc_files::Refused) -> Self {
+        Self::Usage(refused.to_string())
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use csv::Writer;
 use dtkc_files::Pending;
+use dtkc_human::cell;
 use fs_err::File;
 
 use crate::error::{LabelError, Result};
@@ -43,7 +44,7 @@ impl FailureList {
         }
         if let Some((_, writer)) = &mut self.open {
             let index = row.index.to_string();
-            let record = [index.as_str(), &row.path, &error.code, &error.message];
+            let record = [index.as_str(), &cell(&row.path), &error.code, &cell(&error.message)];
             writer.write_record(record).map_err(|e| LabelError::wrap(&self.target, e))?;
         }
         Ok(())
@@ -52,12 +53,7 @@ impl FailureList {
     /// Completes the list; where there is nothing to list, an old list is removed. Says where it is.
     pub fn finish(self) -> Result<Option<PathBuf>> {
         let Some((pending, mut writer)) = self.open else {
-            return match std::fs::remove_file(&self.target) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    Err(LabelError::wrap(&self.target, error))
-                }
-                _ => Ok(None),
-            };
+            return Ok(dtkc_files::remove(&self.target).map(|()| None)?);
         };
         writer.flush()?;
         drop(writer);

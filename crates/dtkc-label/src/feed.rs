@@ -11,6 +11,7 @@ use dtkc_source::{Body, BodyReader, ListFile, Passed, PassedOver};
 
 use crate::error::{LabelError, Result};
 use crate::journal;
+use crate::label::Replaced;
 use crate::row::Row;
 use crate::shard::Shard;
 use crate::source::{Inputs, Origin, Table, Visitor};
@@ -44,6 +45,8 @@ pub struct FeedOptions<'a> {
     pub keep_bytes: bool,
     /// Most bytes of one encoded image.
     pub max_bytes: u64,
+    /// Files that the run replaces, which no image may come from.
+    pub replaced: &'a Replaced,
 }
 
 /// What was done before this run.
@@ -115,6 +118,7 @@ pub fn feed(
         items: Vec::new(),
         bytes: 0,
         reader: BodyReader::new(options.max_bytes),
+        looked_at: None,
         error: None,
     };
     let flow = inputs.visit(&mut feeder)?;
@@ -137,6 +141,8 @@ struct Feeder<'a> {
     items: Vec<Item>,
     bytes: u64,
     reader: BodyReader,
+    /// The file of the last image.
+    looked_at: Option<Box<Path>>,
     error: Option<LabelError>,
 }
 
@@ -144,6 +150,9 @@ impl Visitor for Feeder<'_> {
     fn found(&mut self, origin: Origin) -> ControlFlow<()> {
         if (self.stop)() || self.error.is_some() {
             return ControlFlow::Break(());
+        }
+        if let Err(error) = self.options.replaced.check(&origin, &mut self.looked_at) {
+            return self.fail(error);
         }
         let index = self.fed.seen;
         self.fed.seen += 1;

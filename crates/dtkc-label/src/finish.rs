@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use dtkc_files::Pending;
 use dtkc_observe::Observer;
 
-use crate::error::Result;
+use crate::error::{LabelError, Result};
 use crate::failures::FailureList;
-use crate::journal::{PixelReader, Reader};
+use crate::journal::{self, PixelReader, Reader};
 use crate::layout::Layout;
 use crate::output::{self, Format, Images, RowWriter};
 use crate::row::Row;
@@ -38,7 +38,7 @@ impl Writing {
     /// Starts beside the target.
     pub fn start(target: &Target) -> Result<Self> {
         let pending = Pending::beside(&target.path)?;
-        let writer = output::create(pending.path(), target.format, &target.layout, target.images)?;
+        let writer = output::create(&pending, target.format, &target.layout, target.images)?;
         Ok(Self { pending, writer, failures: FailureList::new(&target.failed) })
     }
 
@@ -67,11 +67,21 @@ pub fn from_journal(target: &Target, rows: u64, observer: &dyn Observer) -> Resu
         true => Some(PixelReader::open(&target.path, target.images.shape.len())?),
         false => None,
     };
+    let mut found = 0;
     while let Some(rows) = reader.next_block()? {
         let labelled = rows.iter().filter(|row| row.outcome.is_ok()).count();
         let pixels = pixels.as_mut().map(|p| p.next(labelled)).transpose()?.unwrap_or_default();
         writing.write(&rows, &pixels)?;
         observer.advance(rows.len() as u64);
+        found += rows.len() as u64;
+    }
+    if found != rows {
+        let journal = journal::path_for(&target.path);
+        let text = format!(
+            "{} holds {found} rows and {rows} were written to it; it was changed meanwhile: run the command again",
+            journal.display()
+        );
+        return Err(LabelError::Lost(text));
     }
     let list = writing.finish();
     observer.end();

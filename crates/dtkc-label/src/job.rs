@@ -114,7 +114,7 @@ impl Head {
             None => Ok(()),
             Some(difference) => {
                 let reason = format!(
-                    "it was begun with other settings ({difference}); use the same, or delete it to start over"
+                    "it was begun with other settings ({difference}); use the same, or --force without --resume to start over"
                 );
                 Err(LabelError::file(journal, reason))
             }

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use dtkc_files::{Identity, Lock, LockError};
 use flate2::Crc;
 
 use crate::error::{LabelError, Result};
@@ -29,6 +30,20 @@ pub fn path_for(output: &Path) -> PathBuf {
 /// Whether an unfinished run is kept there. A full disk may leave an empty file, which is none.
 pub fn exists(output: &Path) -> bool {
     std::fs::metadata(path_for(output)).is_ok_and(|meta| meta.len() > 0)
+}
+
+/// Makes sure that no other run writes this output. To be held as long as the journal is, and taken before anything is
+/// decided by what lies there. `None` where the file system has no locks.
+pub fn lock(output: &Path) -> Result<Option<Lock>> {
+    let journal = path_for(output);
+    match Lock::beside(&journal) {
+        Ok(lock) => Ok(Some(lock)),
+        Err(LockError::Io(_)) => Ok(None),
+        Err(LockError::Held(holder)) => {
+            let reason = format!("another run is writing it ({holder}); wait for it to end, or choose another output");
+            Err(LabelError::file(&journal, reason))
+        }
+    }
 }
 
 /// A path beside `output`: its name and a suffix.
@@ -58,7 +73,17 @@ impl Journal {
     pub fn create(output: &Path, settings: &str, image_bytes: Option<usize>) -> Result<Self> {
         let path = path_for(output);
         let mut journal = Self::open_locked(&path, image_bytes)?;
+        // Also where the user has said that what is there may go: this name is ours and not his.
+        let mut head = vec![0; MAGIC.len()];
+        let read = read_full(&mut journal.file, &mut head)?;
+        if head[..read] != MAGIC.as_bytes()[..read] {
+            return Err(LabelError::file(
+                &path,
+                "this is not a journal of dtkc-label; remove it or choose another output",
+            ));
+        }
         journal.file.set_len(0)?;
+        journal.file.seek(SeekFrom::Start(0))?;
         let begun = journal.file.write_all(format!("{MAGIC}{settings}\n").as_bytes());
         begun.map_err(|e| LabelError::unwritable(path.display(), &e, ""))?;
         if let Some(pixels) = &mut journal.pixels {
@@ -125,8 +150,27 @@ impl Journal {
         Ok(Self { path: path.to_owned(), file, pixels, block: Vec::new() })
     }
 
+    /// Fails where the files are no longer those that this run writes to: what was written is then not at its place.
+    pub fn check_there(&self) -> Result<()> {
+        let pixels = self.pixels.as_ref().map(|pixels| (&pixels.path, pixels.file.get_ref()));
+        for (path, file) in [(&self.path, &self.file)].into_iter().chain(pixels) {
+            match (Identity::of_file(file, path), Identity::of_name(path)) {
+                (Ok(ours), Ok(there)) if ours == there => {}
+                _ => {
+                    return Err(LabelError::Lost(format!(
+                        "{} was removed or replaced while this run was writing it, and its rows are lost; \
+                         run the command again",
+                        path.display()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Appends rows, and the pixels of those that are labelled, one image after the other.
     pub fn append(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
+        self.check_there()?;
         let full = |path: &Path, e: io::Error| {
             LabelError::unwritable(path.display(), &e, "the same command with --resume goes on")
         };
@@ -149,6 +193,7 @@ impl Journal {
 
     /// Deletes the journal: the output is complete.
     pub fn remove(self) -> Result<()> {
+        self.check_there()?;
         fs_err::remove_file(&self.path)?;
         if let Some(pixels) = self.pixels {
             fs_err::remove_file(&pixels.path)?;
@@ -314,11 +359,47 @@ mod tests {
     }
 
     #[test]
+    fn a_journal_that_vanished_or_was_replaced_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("a.csv");
+        for (ending, replaced) in [("", false), ("", true), ("-pixels", false), ("-pixels", true)] {
+            let mut journal = Journal::create(&output, "{}", Some(4)).unwrap();
+            journal.append(&rows(0), &[1; 4]).unwrap();
+            let path = with_suffix(&path_for(&output), ending);
+            let bytes = std::fs::read(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            if replaced {
+                std::fs::write(&path, bytes).unwrap();
+            }
+            for result in [journal.append(&rows(2), &[2; 4]), journal.check_there(), journal.remove()] {
+                let error = result.unwrap_err();
+                assert!(matches!(&error, LabelError::Lost(text) if text.contains("removed or replaced")), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_second_run_is_told_who_the_first_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("a.csv");
+        let first = lock(&output).unwrap();
+        let error = lock(&output).unwrap_err().to_string();
+        let process = format!("process {}", std::process::id());
+        assert!(error.contains("a.csv.journal: another run") && error.contains(&process), "{error}");
+        drop(first);
+        drop(lock(&output).unwrap());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
     fn foreign_files_and_a_second_writer_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("a.csv");
         std::fs::write(path_for(&output), "path,cluster\n").unwrap();
         assert!(Reader::open(&output).is_err_and(|e| e.to_string().contains("not a journal")));
+        assert!(Journal::create(&output, "{}", None).is_err_and(|e| e.to_string().contains("not a journal")));
+        assert_eq!(std::fs::read_to_string(path_for(&output)).unwrap(), "path,cluster\n");
+        std::fs::write(path_for(&output), &MAGIC[..7]).unwrap();
         let _first = Journal::create(&output, "{}", None).unwrap();
         let second = Journal::create(&output, "{}", None);
         assert!(second.is_err_and(|e| e.to_string().contains("another dtkc-label")));

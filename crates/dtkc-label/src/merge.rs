@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
+use dtkc_files::{Sources, refuse_existing, refuse_twins};
 use dtkc_image::Limits;
 use dtkc_observe::Observer;
 
@@ -26,6 +27,8 @@ pub struct MergeOptions {
     pub output: PathBuf,
     /// Where failures are listed; beside the output unless told otherwise.
     pub failed: Option<PathBuf>,
+    /// Replace outputs that are there already.
+    pub force: bool,
     /// A page of the whole, and how many images of each kind and cluster it shows. The inputs are read again.
     pub gallery: Option<(PathBuf, usize)>,
 }
@@ -49,6 +52,7 @@ type Rows = Peekable<Box<dyn Iterator<Item = Result<Stored>>>>;
 pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> {
     let format = Format::of(&options.output)?;
     let paths = without_lists(&options.parts);
+    check_outputs(options)?;
     let jobs: Vec<Job> = paths.iter().map(|part| read_job(part)).collect::<Result<_>>()?;
     let settings = check_parts(&paths, &jobs)?;
     let mut parts = Vec::new();
@@ -89,6 +93,24 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
         write_gallery(page, &settings, &picks, &summary)?;
     }
     Ok(Merged { summary, failed_list, interrupted: false })
+}
+
+/// No output may be a part or what lies beside one, or another output; one that is there already must be meant.
+fn check_outputs(options: &MergeOptions) -> Result<()> {
+    let mut sources = Sources::of(&options.parts);
+    for part in &options.parts {
+        [job::path_for(part), failures::path_for(part)].iter().for_each(|path| sources.add(path));
+    }
+    let page = options.gallery.as_ref().map(|(path, _)| path);
+    let named: Vec<&Path> =
+        [Some(&options.output), options.failed.as_ref(), page].into_iter().flatten().map(PathBuf::as_path).collect();
+    let list = failures::path_for(&options.output);
+    let beside = [job::path_for(&options.output), options.failed.clone().unwrap_or(list)];
+    for out in named.iter().copied().chain(beside.iter().map(PathBuf::as_path)) {
+        sources.refuse(out)?;
+    }
+    refuse_twins(&named)?;
+    named.into_iter().try_for_each(|out| Ok(refuse_existing(out, options.force)?))
 }
 
 /// The parts without the lists that lie beside them: `part-*.csv` means all.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
+use dtkc_files::real;
 use dtkc_item::ImageShape;
 use image::ExtendedColorType;
 
@@ -72,6 +73,8 @@ impl Sorter {
                 fs::create_dir_all(target.parent().unwrap_or(target))?;
                 self.put_once(content, target)
             }
+            // The folder that is sorted into holds the original, which must not be removed.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && is_the_original(content, target) => Ok(()),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
                 fs::remove_file(target)?;
                 self.put_once(content, target)
@@ -102,6 +105,14 @@ impl Sorter {
             }
         }
     }
+}
+
+/// Whether a place is that of the file itself, and not only of another link to it.
+fn is_the_original(content: &Content<'_>, target: &Path) -> bool {
+    let Content::File(path) = content else { return false };
+    let place = |path: &Path| Some(real(path.parent()?).join(path.file_name()?));
+    let there = place(target);
+    there.is_some() && (there == place(path) || there == path.canonicalize().ok())
 }
 
 /// Never writes through what is there already: that may be a link to the original.
@@ -205,17 +216,26 @@ mod tests {
         };
         let root = folder.path().join("sorted");
         let label = |cluster, confidence| Label { cluster, confidence, ..Label::default() };
-        let item = item("in/1.png", 3, Body::File(source.clone()));
+        let first = item("in/1.png", 3, Body::File(source.clone()));
         for how in [How::Auto, How::Hardlink, How::Symlink, How::Copy] {
             let sorter = Sorter::create(&root, how, &layout, true).unwrap();
             for _ in 0..2 {
-                sorter.place(&item, &label(1, 0.9), Content::File(&source)).unwrap();
-                sorter.place(&item, &label(0, 0.2), Content::Bytes(b"y")).unwrap();
+                sorter.place(&first, &label(1, 0.9), Content::File(&source)).unwrap();
+                sorter.place(&first, &label(0, 0.2), Content::Bytes(b"y")).unwrap();
             }
             assert_eq!(std::fs::read(root.join("1-b/1.png")).unwrap(), b"x");
             assert_eq!(root.join("1-b/1.png").is_symlink(), how == How::Symlink);
             assert_eq!(std::fs::read(root.join("unsure/1.png")).unwrap(), b"y");
             assert_eq!(std::fs::read(&source).unwrap(), b"x", "the original is never written to");
+        }
+        // An original that lies where it would be sorted into stays.
+        let original = root.join("1-b/2.png");
+        std::fs::write(&original, b"z").unwrap();
+        let second = item("1-b/2.png", 4, Body::File(original.clone()));
+        for how in [How::Auto, How::Hardlink, How::Symlink, How::Copy] {
+            let sorter = Sorter::create(&root, how, &layout, true).unwrap();
+            sorter.place(&second, &label(1, 0.9), Content::File(&original)).unwrap();
+            assert!(!original.is_symlink() && std::fs::read(&original).unwrap() == b"z", "{how:?}");
         }
         assert!(Sorter::create(&root, How::Auto, &layout, false).is_err_and(|e| e.to_string().contains("not empty")));
     }

@@ -134,5 +134,5 @@ fn limits_are_flags() {
         let errors = column(&place.text("out.csv"), "error");
         assert!(errors[0].is_empty() && errors[1].starts_with("too_large: ") && errors[1].contains(part), "{errors:?}");
     }
-    place.refused(&["--input", "photos", "--output", "out.csv", "--max-bytes", "10"], 1, "2 too_large");
+    place.refused(&["--input", "photos", "--output", "out.csv", "--force", "--max-bytes", "10"], 1, "2 too_large");
 }

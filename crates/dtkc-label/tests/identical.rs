@@ -76,6 +76,8 @@ fn shards_merge_as_datasets_too() {
             assert_eq!(numbers(&a), numbers(&b), "{name}");
         }
     }
+    drop((whole, merged));
+    assert!(place.read("whole.h5") == place.read("merged.h5"), "to the byte");
     place.merge(&["part-1.h5", "part-2.h5"], "merged.csv");
     place.ok(&[&common[..], &["--output", "whole.csv"]].concat());
     let clusters = |name: &str| column(&place.text(name), "cluster");
@@ -135,6 +137,24 @@ fn a_wrong_set_of_parts_is_refused() {
     place.write("p2.csv", short);
     refused(merge("all.csv"), 1, "no part has row");
     assert!(!place.path("all.csv").exists());
+}
+
+/// Eight bytes differed: the time at which a set without images was made, and its checksum.
+#[test]
+fn equal_runs_give_equal_datasets() {
+    let place = place();
+    place.write("bad/1.png", "no image");
+    for input in ["photos", "bad"] {
+        let files = ["a.h5", "b.h5"].map(|output| {
+            let said = place.label(&["--input", input, "--force", "--output", output]).output().unwrap();
+            // A set of which no image can be labelled is written all the same.
+            assert_eq!(said.status.success(), input == "photos");
+            // The times in the file had whole seconds.
+            std::thread::sleep(std::time::Duration::from_millis(1100));
+            place.read(output)
+        });
+        assert!(files[0] == files[1], "{input}");
+    }
 }
 
 #[test]

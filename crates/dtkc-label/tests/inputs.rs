@@ -139,8 +139,8 @@ fn sorting_keeps_names_and_puts_each_image_into_one_folder() {
         let count: usize = walk(&place.path(&sorted));
         assert_eq!(count, 17, "{how}");
     }
-    place.refused(&[&inputs[..], &["--sort-into", "sorted-copy"]].concat(), 1, "not empty");
-    place.refused(&[&inputs[..], &["--sort-into", "photos/sorted"]].concat(), 2, "lies in the input");
+    place.refused(&[&inputs[..], &["--force", "--sort-into", "sorted-copy"]].concat(), 1, "not empty");
+    place.refused(&[&inputs[..], &["--force", "--sort-into", "photos/sorted"]].concat(), 2, "lies in the input");
     assert!(!place.path("photos/sorted").exists());
 }
 
@@ -161,7 +161,7 @@ fn files_come_in_natural_order_and_what_is_passed_over_is_counted_and_listed() {
     place.zip("all.zip", &all);
     place.tar("all.tar.bz2", &all);
     for input in ["photos", "all.zip", "all.tar.bz2"] {
-        let base = ["--model", "model.onnx", "--input", input, "--output", "out.csv"];
+        let base = ["--model", "model.onnx", "--input", input, "--output", "out.csv", "--force"];
         let said = place.run(base);
         assert_eq!(said.code, 0, "{said:?}");
         let expected = "3 other files were passed over (1 hidden, 1 other_content, 1 other_extension), listed in out.csv.passed-over.csv";

@@ -9,7 +9,7 @@ use common::{Place, column, json, png, refused, rows};
 fn the_table_counts_what_the_rows_say() {
     let place = Place::new();
     place.images("photos", 60);
-    let base = ["--model", "model.onnx", "--input", "photos", "--output", "out.csv"];
+    let base = ["--model", "model.onnx", "--input", "photos", "--output", "out.csv", "--force"];
     let run = |more: &[&str]| {
         let said = place.run([&base, more].concat());
         assert_eq!(said.code, 0, "{said:?}");
@@ -70,7 +70,8 @@ fn truth_is_compared_by_folder_names_and_by_labels() {
     let numbers: Vec<i64> = clusters.iter().map(|c| c.parse().unwrap()).collect();
     let expected = dtkc_metrics::scores(&labels, &numbers).unwrap();
     assert_eq!(scores("set.h5")["ari"], expected.ari);
-    let text = place.run(["--model", "model.onnx", "--input", "sorted", "--output", "t.csv", "--truth"]).ok();
+    let text =
+        place.run(["--model", "model.onnx", "--input", "sorted", "--output", "t.csv", "--truth", "--force"]).ok();
     assert!(text.contains("ACC 0.9833") && text.contains("mostly") && text.contains("class-"), "{text}");
 }
 

@@ -123,6 +123,7 @@ fn datasets_resume_too() {
     assert_eq!(whole.len(), 2 * LISTED - 1);
     assert_eq!(whole.fingerprint().unwrap(), cut.fingerprint().unwrap());
     assert_eq!(whole.paths(0..whole.len()).unwrap(), cut.paths(0..cut.len()).unwrap());
+    assert!(place.read("whole.h5") == place.read("cut.h5"), "to the byte");
 }
 
 #[test]

@@ -1,7 +1,12 @@
 // The result as a table: the same columns as the service's own CSV.
 
+// Text that a spreadsheet would take for a formula gets an apostrophe in front, as in the service's own CSV. Numbers are
+// what they are.
+const FORMULA = /^'* *[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+const harmless = (value) => (typeof value === "string" && FORMULA.test(value) ? `'${value}` : value);
+
 const quoted = (value) => {
-  const text = String(value ?? "");
+  const text = String(harmless(value) ?? "");
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 

@@ -2,6 +2,7 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{Accept, Header};
+use dtkc_human::cell;
 use dtkc_source::Reason;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -251,9 +252,10 @@ fn csv(answer: &AssignAnswer) -> Result<Vec<u8>, csv::Error> {
 }
 
 fn csv_row(image: &ImageAnswer, tops: usize, values: usize) -> Vec<String> {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    // A name may come from anywhere, and the table may be opened in a spreadsheet.
+    let text = |value: &Option<String>| value.as_deref().map(|text| cell(text).into_owned()).unwrap_or_default();
     let mut row = vec![
-        image.name.clone(),
+        cell(&image.name).into_owned(),
         image.cluster.map(|c| c.to_string()).unwrap_or_default(),
         text(&image.cluster_name),
         image.confidence.map(|c| c.to_string()).unwrap_or_default(),
@@ -333,6 +335,19 @@ mod tests {
              \"a, b.png\",1,ones,0.5,1,0.5,1.5,-2,,\n\
              c.png,,,,,,,,truncated,the PNG data is cut off\n"
         );
+    }
+
+    #[test]
+    fn csv_holds_no_formulas_and_numbers_stay_numbers() {
+        let mut answer = answer(0, Some(vec![-2.0]));
+        answer.images[0].name = "=HYPERLINK(\"http://x\")".into();
+        answer.images[0].cluster_name = Some("+ones".into());
+        answer.images[1].name = "-c.png".into();
+        let csv = text(Format::Csv, &answer);
+        let lines: Vec<&str> = csv.lines().skip(1).collect();
+        assert_eq!(lines[0], "\"'=HYPERLINK(\"\"http://x\"\")\",1,'+ones,0.5,-2,,");
+        assert!(lines[1].starts_with("'-c.png,"), "{csv}");
+        assert!(text(Format::Json, &answer).contains(r#""name":"-c.png""#));
     }
 
     #[test]

@@ -82,11 +82,11 @@ fn images_are_grouped_named_viewed_and_saved() {
     browser.run(&format!("document.querySelector('#cluster-{expected} .name').focus()"));
     browser.press(ENTER);
     browser.wait("document.querySelector('.rename')");
-    browser.press("my <b>favourites</b>");
+    browser.press("=my <b>favourites</b>");
     browser.press(ENTER);
     browser.wait("document.querySelector('#notes').textContent.includes('favourites')");
     let name = browser.run(&format!("return document.querySelector('#cluster-{expected} .name').textContent"));
-    assert_eq!(name, json!("my <b>favourites</b>"));
+    assert_eq!(name, json!("=my <b>favourites</b>"));
     assert_eq!(server.get("/v1/models/small").json()["clusters"][expected.as_u64().unwrap() as usize]["name"], name);
 
     // One image with all its probabilities; the arrow shows the next one; Escape closes.
@@ -110,6 +110,8 @@ fn images_are_grouped_named_viewed_and_saved() {
         text.starts_with("name,cluster,cluster_name,confidence,code,error\r\n") && text.contains("a/one.png,"),
         "{text}"
     );
+
+    assert!(text.contains(",'=my <b>favourites</b>,"), "a name is no formula: {text}");
 
     // The other model, with the same images.
     browser.run("const s = document.querySelector('#model'); s.value = 'other'; s.dispatchEvent(new Event('change'))");

@@ -46,6 +46,14 @@ impl Pattern {
         &self.base
     }
 
+    /// Whether the pattern names this file, which need not be there yet, however it is spelled.
+    pub fn names(&self, path: &Path) -> bool {
+        let (path, base) = (dtkc_files::real(path), dtkc_files::real(&self.base));
+        let Ok(below) = path.strip_prefix(&base) else { return false };
+        let path = self.base.join(below);
+        self.matcher.is_match(path.strip_prefix(".").unwrap_or(&path))
+    }
+
     /// Shows every file that matches to `seen`, and every folder that could not be read. What does not match is not
     /// passed over: nobody asked for it.
     pub(crate) fn each(&self, seen: &mut dyn FnMut(Result<&Path, Found>) -> ControlFlow<()>) -> ControlFlow<()> {
@@ -93,6 +101,18 @@ mod tests {
         assert_eq!(names("*.bmp"), [""; 0]);
         // What a pattern names is meant, whatever its name says.
         assert_eq!(names("d/*"), ["d/e.dat/in/6.png", "d/notes.txt"]);
+    }
+
+    #[test]
+    fn a_pattern_knows_a_file_before_it_is_there() {
+        let root = tempfile::tempdir().unwrap();
+        fill(root.path(), &["a/1.png"]);
+        let pattern = Pattern::new(&root.path().join("a/*").to_string_lossy()).unwrap();
+        for (name, expected) in
+            [("a/new.csv", true), ("a/../a/new.csv", true), ("a/b/new.csv", false), ("new.csv", false)]
+        {
+            assert_eq!(pattern.names(&root.path().join(name)), expected, "{name}");
+        }
     }
 
     #[test]

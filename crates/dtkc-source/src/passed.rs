@@ -76,10 +76,7 @@ impl ListFile {
     /// Completes the list; where there is nothing to list, an old one is removed. Says where it is.
     pub fn finish(self) -> io::Result<Option<PathBuf>> {
         let Some((pending, writer)) = self.open else {
-            return match fs_err::remove_file(&self.target) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-                _ => Ok(None),
-            };
+            return dtkc_files::remove(&self.target).map(|()| None);
         };
         writer.into_inner().map_err(io::IntoInnerError::into_error)?;
         pending.commit()?;
@@ -87,9 +84,10 @@ impl ListFile {
     }
 }
 
-/// A CSV field, quoted where it must be.
+/// A CSV field, quoted where it must be, and never a formula.
 fn field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+    let text = dtkc_human::cell(text);
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into_owned() }
 }
 
 #[cfg(test)]
@@ -118,10 +116,14 @@ mod tests {
         let mut list = ListFile::new(&target);
         list.add("x, \"y\".png", "empty", "the file is empty").unwrap();
         list.add("z", "hidden", Reason::Hidden.text()).unwrap();
+        list.add("=1+1", "hidden", "-").unwrap();
         assert!(!target.exists());
         assert_eq!(list.finish().unwrap().as_deref(), Some(target.as_path()));
         let text = std::fs::read_to_string(&target).unwrap();
-        assert_eq!(text, "path,code,reason\n\"x, \"\"y\"\".png\",empty,the file is empty\nz,hidden,it is hidden\n");
+        assert_eq!(
+            text,
+            "path,code,reason\n\"x, \"\"y\"\".png\",empty,the file is empty\nz,hidden,it is hidden\n'=1+1,hidden,'-\n"
+        );
         assert_eq!(ListFile::new(&target).finish().unwrap(), None);
         assert!(!target.exists());
         drop(list_with_a_line(&target));

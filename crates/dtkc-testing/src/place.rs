@@ -102,10 +102,12 @@ impl Place {
         self.run(line.split_whitespace())
     }
 
-    /// Runs the program, which must succeed, and opens the dataset that it wrote.
+    /// Runs the program, which must succeed, and opens the dataset that it wrote. One that an earlier call made is
+    /// replaced.
     #[track_caller]
     pub fn made(&self, args: &[&str], out: &str) -> Dataset {
-        self.run(args).ok();
+        let force: &[&str] = if args.contains(&"--force") { &[] } else { &["--force"] };
+        self.run([args, force].concat()).ok();
         self.open(out)
     }
 

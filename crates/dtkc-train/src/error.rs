@@ -59,10 +59,12 @@ pub enum TrainError {
         path: PathBuf,
     },
     /// Another process has the run.
-    #[error("{} is in use by another process; wait for it or stop it first", path.display())]
+    #[error("{} is in use by another process ({holder}); wait for it or stop it first", path.display())]
     Locked {
         /// The run directory.
         path: PathBuf,
+        /// Who has it.
+        holder: String,
     },
     /// The lock file cannot be locked.
     #[error("{} cannot be locked ({source}); put the run on a file system that has locks", path.display())]

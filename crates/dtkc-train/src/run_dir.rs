@@ -1,7 +1,8 @@
 //! The files of a run, and the lock that keeps two processes from using it at the same time.
 
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+
+use dtkc_files::{Lock, LockError, is_leftover};
 
 use crate::error::TrainError;
 
@@ -10,7 +11,7 @@ use crate::error::TrainError;
 pub struct RunDir {
     root: PathBuf,
     // Held for its lock alone: the operating system releases it however the process ends.
-    _lock: File,
+    _lock: Lock,
 }
 
 /// What `fit` does with a directory that already holds a run.
@@ -108,9 +109,7 @@ impl RunDir {
         for folder in [self.root.clone(), self.checkpoints()].into_iter().filter(|folder| folder.is_dir()) {
             for entry in fs_err::read_dir(folder)? {
                 let entry = entry?;
-                let name = entry.file_name();
-                let name = name.to_string_lossy();
-                if name.starts_with('.') && name.ends_with(".partial") {
+                if is_leftover(&entry.file_name()) {
                     fs_err::remove_file(entry.path())?;
                 }
             }
@@ -147,18 +146,25 @@ pub fn best_path(root: &Path, restart: usize) -> PathBuf {
     root.join("checkpoints").join(format!("restart-{restart:03}.best.ckpt"))
 }
 
+/// What evaluation and export read of the run at `root`, and what would be lost with it.
+pub fn files_read(root: &Path, restart: usize) -> impl Iterator<Item = PathBuf> {
+    let mut files = vec![config_path(root), summary_path(root), root.join("log.jsonl"), best_path(root, restart)];
+    let others = std::fs::read_dir(root.join("checkpoints")).into_iter().flatten().flatten();
+    files.extend(others.map(|entry| entry.path()));
+    files.into_iter()
+}
+
 /// Fails unless `root` holds a run.
 pub fn require_run(root: &Path) -> Result<(), TrainError> {
     if config_path(root).is_file() { Ok(()) } else { Err(TrainError::NoRun { path: root.to_owned() }) }
 }
 
-fn lock(root: &Path) -> Result<File, TrainError> {
+fn lock(root: &Path) -> Result<Lock, TrainError> {
     let path = root.join(".lock");
-    let file = fs_err::OpenOptions::new().create(true).truncate(false).write(true).open(&path)?.into_parts().0;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(TrainError::Locked { path: root.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(TrainError::Lock { path, source }),
+    match Lock::take(&path) {
+        Ok(lock) => Ok(lock),
+        Err(LockError::Held(holder)) => Err(TrainError::Locked { path: root.to_owned(), holder }),
+        Err(LockError::Io(source)) => Err(TrainError::Lock { path, source }),
     }
 }
 
@@ -202,7 +208,8 @@ mod tests {
         std::fs::write(first.config(), "x").unwrap();
         // A lock belongs to an open file, so a second open in this process stands for another process.
         let error = RunDir::open(folder.path()).unwrap_err().to_string();
-        assert!(error.contains("another process"), "{error}");
+        let process = format!("process {}", std::process::id());
+        assert!(error.contains("another process (") && error.contains(&process), "{error}");
         drop(first);
         RunDir::open(folder.path()).unwrap();
     }
@@ -212,11 +219,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDir::create(folder.path(), Existing::Refuse).unwrap();
         std::fs::write(run.config(), "x").unwrap();
-        let partial = run.checkpoints().join(".restart-000.last.ckpt.17-0.partial");
-        std::fs::write(&partial, "half").unwrap();
+        let names = [".restart-000.last.ckpt.17-0.partial", ".restart-000.last.ckpt.0123.writing"];
+        let left = names.map(|name| run.checkpoints().join(name));
+        left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
         drop(run);
         let run = RunDir::open(folder.path()).unwrap();
-        assert!(!partial.exists() && run.config().exists());
+        assert!(left.iter().all(|path| !path.exists()) && run.config().exists());
     }
 
     #[test]

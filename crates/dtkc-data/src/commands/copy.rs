@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use dtkc_cli::{Terminal, Usage};
 use dtkc_dataset::{DataError, Dataset, Writer, WriterOptions};
+use dtkc_files::Sources;
 use dtkc_human as human;
 use dtkc_item::{ItemKind, Resize};
 use dtkc_observe::Observer;
 
-use super::StorageArgs;
 use super::scan::stop_if_asked;
+use super::{ForceArgs, StorageArgs};
 
 /// Bytes of images that are read at once.
 const BLOCK_BYTES: usize = 4 << 20;
@@ -27,6 +28,24 @@ pub struct OutputArgs {
     name: Option<String>,
     #[command(flatten)]
     storage: StorageArgs,
+    #[command(flatten)]
+    force: ForceArgs,
+}
+
+impl OutputArgs {
+    /// Refuses an output that is one of the sources, or is there already and was not asked to be replaced.
+    pub fn check<P: AsRef<Path>>(&self, sources: impl IntoIterator<Item = P>) -> Result<(), Usage> {
+        check_output(sources, &self.out, self.force.force)
+    }
+}
+
+/// The same for an output with a flag of its own.
+pub fn check_output<P: AsRef<Path>>(
+    sources: impl IntoIterator<Item = P>,
+    out: &Path,
+    force: bool,
+) -> Result<(), Usage> {
+    Sources::of(sources).check(out, force).map_err(|refused| Usage(refused.to_string()))
 }
 
 /// What the new set is like.

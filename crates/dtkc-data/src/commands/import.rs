@@ -6,9 +6,10 @@ use dtkc_cli::{Terminal, Usage, interrupt};
 use dtkc_data::import::arrays::layout::FlatShape;
 use dtkc_data::import::arrays::pair::Keys;
 use dtkc_data::import::{Format, ImportOptions, LabelsFrom, ReadOptions, Size, Wanted, import};
+use dtkc_image::Limits;
 use dtkc_item::{Color, Resize};
 
-use super::{StorageArgs, report};
+use super::{ForceArgs, StorageArgs, report};
 
 /// Flags of `import`.
 #[derive(Debug, clap::Args)]
@@ -68,6 +69,27 @@ impl LookArgs {
     }
 }
 
+/// What one encoded image may cost; a larger one is skipped.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Limits")]
+pub struct LimitArgs {
+    /// Skip image files that are larger
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = dtkc_human::parse_bytes)]
+    max_bytes: u64,
+    /// Skip images that are wider or higher
+    #[arg(long, value_name = "PIXELS", default_value_t = Limits::default().max_side)]
+    max_side: u32,
+    /// Skip images with more pixels in all
+    #[arg(long, value_name = "PIXELS", default_value_t = Limits::default().max_pixels)]
+    max_pixels: u64,
+}
+
+impl LimitArgs {
+    fn limits(&self) -> Limits {
+        Limits { max_bytes: self.max_bytes, max_side: self.max_side, max_pixels: self.max_pixels }
+    }
+}
+
 /// What `import` and `fetch` have in common.
 #[derive(Debug, clap::Args)]
 pub struct CommonArgs {
@@ -82,6 +104,10 @@ pub struct CommonArgs {
     strict: bool,
     #[command(flatten)]
     storage: StorageArgs,
+    #[command(flatten)]
+    force: ForceArgs,
+    #[command(flatten)]
+    limits: LimitArgs,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
@@ -97,6 +123,8 @@ impl CommonArgs {
         options.classes.clone_from(&self.classes);
         options.strict = self.strict;
         options.compression = self.storage.compression();
+        options.force = self.force.force;
+        options.read.limits = self.limits.limits();
     }
 }
 
@@ -116,7 +144,8 @@ COIL's file names. In folders and archives (.zip, .tar, .tar.gz, .tar.bz2) image
 extension, or without one by their first bytes; hidden files are passed over. --labels-from-folders takes
 the first folder below what all images have in common and below train, test and the like.
 A bad image is skipped and listed in FILE.skipped.csv, a file that is no image is passed over and listed in
-FILE.passed-over.csv. Nothing is written unless all went well.";
+FILE.passed-over.csv. Nothing is written unless all went well, and never over one of the sources.
+Where labels are exactly -1 and 1 they are two classes; other negative labels mean unlabelled.";
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<()> {
@@ -133,6 +162,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         labels: if args.labels_from_folders { LabelsFrom::Folders } else { LabelsFrom::Detect },
         keys: Keys { images: args.images_key, labels: args.labels_key },
         shape: args.shape,
+        ..options.read
     };
     let summary = import(&args.sources, &options, &Terminal::new(args.common.quiet)).map_err(report::failed)?;
     report::done(&summary, args.common.json, args.common.quiet)

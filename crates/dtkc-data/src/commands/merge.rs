@@ -34,6 +34,7 @@ Examples:
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<()> {
+    args.output.check(&args.files)?;
     interrupt::install();
     let datasets = args.files.iter().map(Dataset::open).collect::<Result<Vec<_>, _>>()?;
     let first = &datasets[0];

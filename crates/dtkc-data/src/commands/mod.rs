@@ -62,6 +62,14 @@ impl Program {
     }
 }
 
+/// Whether an output may be replaced.
+#[derive(Debug, clap::Args)]
+struct ForceArgs {
+    /// Replace the output if it exists; one of the inputs is never replaced
+    #[arg(long)]
+    force: bool,
+}
+
 /// How the values of a new file are stored.
 #[derive(Debug, clap::Args)]
 struct StorageArgs {

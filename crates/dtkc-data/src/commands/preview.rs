@@ -14,7 +14,8 @@ use image::ImageEncoder;
 use image::codecs::png::PngEncoder;
 use sheet::{Row, Sheet};
 
-use super::copy::find_classes;
+use super::ForceArgs;
+use super::copy::{check_output, find_classes};
 
 /// Flags of `preview`.
 #[derive(Debug, clap::Args)]
@@ -37,6 +38,8 @@ pub struct Args {
     /// Seed of the choice of images
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    #[command(flatten)]
+    force: ForceArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -51,6 +54,7 @@ const UNLABELLED: i64 = i64::MAX;
 
 /// Runs the command.
 pub fn run(args: Args) -> anyhow::Result<()> {
+    check_output([&args.file], &args.out, args.force.force)?;
     let dataset = Dataset::open(&args.file)?;
     let shape = dataset.require_images()?;
     let color = shape.color().context("only gray and RGB images can be drawn")?;

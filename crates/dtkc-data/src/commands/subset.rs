@@ -61,6 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         let text = "say which part to take: --range, --classes, --per-class, --sample or --count";
         return Err(Usage(text.into()).into());
     }
+    args.output.check([&args.file])?;
     interrupt::install();
     let dataset = Dataset::open(&args.file)?;
     let indices = choose(&args, &dataset)?;

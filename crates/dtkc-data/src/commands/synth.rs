@@ -6,7 +6,7 @@ use dtkc_cli::{Terminal, interrupt};
 use dtkc_data::import::Size;
 use dtkc_data::synth::{SynthKind, SynthOptions, generate};
 
-use super::{StorageArgs, report};
+use super::{ForceArgs, StorageArgs, report};
 
 /// Flags of `synth`.
 #[derive(Debug, clap::Args)]
@@ -32,6 +32,8 @@ pub struct Args {
     name: String,
     #[command(flatten)]
     storage: StorageArgs,
+    #[command(flatten)]
+    force: ForceArgs,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -58,6 +60,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         size: args.size,
         name: args.name,
         compression: args.storage.compression(),
+        force: args.force.force,
     };
     let summary = generate(&options, &Terminal::new(args.quiet)).map_err(report::failed)?;
     report::done(&summary, args.json, args.quiet)

@@ -8,12 +8,13 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+use dtkc_files::{Lock, LockError};
 use dtkc_observe::Observer;
 
 use self::download::{Downloader, Failure};
 use self::local::Found;
 use self::table::{KnownSet, Remote};
-use crate::import::{ImportError, ImportOptions, Summary, Titles, import};
+use crate::import::{ImportError, ImportOptions, Summary, Titles, check_new, import};
 
 /// Where the files of a set come from.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +43,8 @@ pub fn fetch(
         let names: Vec<&str> = table::SETS.iter().map(|s| s.name).collect();
         return Err(ImportError::Usage(format!("there is no known set '{name}'; there are {}", names.join(", "))));
     };
+    // Before anything is downloaded for it.
+    check_new(&import_options.out, import_options.force)?;
     let found = match &fetch.from {
         Some(folder) => in_folder(set, folder)?,
         None => in_cache(set, fetch, observer)?,
@@ -86,6 +89,15 @@ fn in_cache(set: &KnownSet, fetch: &FetchOptions, observer: &dyn Observer) -> Re
         return Ok(found);
     }
     fs_err::create_dir_all(&folder)?;
+    // Two downloads would write into each other's file.
+    let _lock = match Lock::take_passing(&folder.join(".lock")) {
+        Ok(lock) => Some(lock),
+        Err(LockError::Held(holder)) => {
+            let text = format!("{} is being downloaded already ({holder}); wait for that to end", set.name);
+            return Err(ImportError::Fetch(text));
+        }
+        Err(LockError::Io(_)) => None,
+    };
     let downloader = Downloader::new(observer);
     for remote in set.files {
         let target = folder.join(remote.name);

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use dtkc_source::{FileKind, expand, is_tar, kind_by_name, rules, zip};
+use dtkc_image::Limits;
+use dtkc_source::{FileKind, is_tar, kind_by_name, rules, zip};
 
 use super::images::Listing;
 use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, splits, stream, ts};
@@ -86,18 +87,16 @@ impl Input {
     }
 }
 
-/// Finds out what the sources are, in the order given; patterns and lists stand for the paths that they name. A folder
-/// without images stands for the data files in it.
-pub fn detect(sources: &[PathBuf], format: Option<Format>) -> Result<Vec<Input>, ImportError> {
+/// Finds out what the sources are, in the order given. A folder without images stands for the data files in it.
+pub fn detect(sources: &[PathBuf], format: Option<Format>, limits: Limits) -> Result<Vec<Input>, ImportError> {
     let mut inputs = Vec::new();
-    let sources = sources.iter().map(|source| expand(source)).collect::<Result<Vec<_>, _>>()?.concat();
-    for source in &sources {
+    for source in sources {
         let metadata = std::fs::metadata(source).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => ImportError::file(source, "there is no such file or folder"),
             _ => ImportError::file(source, e),
         })?;
         if metadata.is_dir() {
-            inputs.extend(folder_or_files(source, format)?);
+            inputs.extend(folder_or_files(source, format, limits)?);
             continue;
         }
         let format = match format {
@@ -166,10 +165,10 @@ fn guess(path: &Path) -> Result<Option<Format>, ImportError> {
     }))
 }
 
-fn folder_or_files(folder: &Path, format: Option<Format>) -> Result<Vec<Input>, ImportError> {
+fn folder_or_files(folder: &Path, format: Option<Format>, limits: Limits) -> Result<Vec<Input>, ImportError> {
     let wants_images = matches!(format, None | Some(Format::Folder | Format::Coil | Format::Image));
     if wants_images {
-        let listing = Listing::of(dtkc_source::Input::Folder(folder.to_owned()))?;
+        let listing = Listing::of(dtkc_source::Input::Folder(folder.to_owned()), limits)?;
         if !listing.is_empty() {
             return Ok(vec![Input::Folder(folder.to_owned(), Box::new(listing))]);
         }
@@ -235,6 +234,10 @@ mod tests {
 
     use super::*;
 
+    fn find(sources: &[PathBuf]) -> Result<Vec<Input>, ImportError> {
+        detect(sources, None, Limits::default())
+    }
+
     fn names(inputs: &[Input]) -> Vec<String> {
         inputs.iter().map(|i| i.path().file_name().unwrap().to_string_lossy().into_owned()).collect()
     }
@@ -260,12 +263,10 @@ mod tests {
         ] {
             std::fs::write(folder.path().join(name), bytes).unwrap();
         }
-        let inputs = detect(&[folder.path().to_owned()], None).unwrap();
+        let inputs = find(&[folder.path().to_owned()]).unwrap();
         assert_eq!(names(&inputs), ["train-images-idx3-ubyte", "t10k-images-idx3-ubyte"]);
-        let both = detect(
-            &[folder.path().join("train-images-idx3-ubyte"), folder.path().join("train-labels-idx1-ubyte")],
-            None,
-        );
+        let both =
+            find(&[folder.path().join("train-images-idx3-ubyte"), folder.path().join("train-labels-idx1-ubyte")]);
         assert_eq!(names(&both.unwrap()), ["train-images-idx3-ubyte"]);
     }
 
@@ -274,14 +275,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("Letters.ts"), "@problemName a\n@data\n1:2\n").unwrap();
         std::fs::write(folder.path().join("LettersTrimmed.ts"), "@problemName a\n@data\n1:2\n").unwrap();
-        let error = detect(&[folder.path().to_owned()], None).unwrap_err();
+        let error = find(&[folder.path().to_owned()]).unwrap_err();
         assert!(matches!(&error, ImportError::Usage(text) if text.contains("2 different datasets")), "{error}");
     }
 
     #[test]
     fn unknown_and_empty_things_are_named() {
         let folder = tempfile::tempdir().unwrap();
-        let error = |path: PathBuf| detect(&[path], None).unwrap_err().to_string();
+        let error = |path: PathBuf| find(&[path]).unwrap_err().to_string();
         assert!(error(folder.path().to_owned()).contains("the folder is empty"));
         std::fs::write(folder.path().join("notes.txt"), "hello").unwrap();
         assert!(error(folder.path().to_owned()).contains("no images found among 1 files"));

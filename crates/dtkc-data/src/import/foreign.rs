@@ -57,9 +57,10 @@ pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arrays,
         parts.push(Part { name, layout, reader: Box::new(ForeignReader::new(path, dataset.clone())), labels });
     }
     let names = label_names(path, &file);
-    // One of our own says how its images were brought to their size.
-    let resize = Dataset::open(path).ok().and_then(|dataset| dataset.resize());
-    Ok(Arrays { format: "HDF5", parts, names, resize })
+    // One of our own says how its images were brought to their size, and means unlabelled where labels are negative.
+    let own = Dataset::open(path).ok();
+    let resize = own.as_ref().and_then(Dataset::resize);
+    Ok(Arrays { names, resize, ours: own.is_some(), ..Arrays::new("HDF5", parts) })
 }
 
 fn open_file(path: &Path) -> Result<hdf5::File, ImportError> {

@@ -27,24 +27,27 @@ pub struct Listing {
     samples: Vec<Sample>,
     /// Whether images passed through memory, so that the archive must be read again.
     again: bool,
+    /// What one image may cost.
+    limits: Limits,
 }
 
 impl Listing {
     /// Lists a folder or an archive. One that is damaged is an error: a part of a dataset is not what was asked for.
-    pub fn of(input: Input) -> Result<Self, ImportError> {
+    pub fn of(input: Input, limits: Limits) -> Result<Self, ImportError> {
         let mut lister = Lister {
             found: Vec::new(),
             passed: Vec::new(),
             samples: Vec::new(),
             again: false,
             problem: None,
-            reader: BodyReader::new(Limits::default().max_bytes),
+            reader: BodyReader::new(limits.max_bytes),
+            limits,
         };
         // Whether the visit ended early says nothing beside the reason.
-        let _ = input.visit(Limits::default().max_bytes, &mut lister)?;
+        let _ = input.visit(limits.max_bytes, &mut lister)?;
         let Lister { found, passed, samples, again, problem, .. } = lister;
         match (problem, &input) {
-            (None, _) => Ok(Self { input, found, passed, samples, again }),
+            (None, _) => Ok(Self { input, found, passed, samples, again, limits }),
             (Some(error), Input::Folder(path) | Input::Zip(path) | Input::Tar(path)) => {
                 Err(ImportError::file(path, error))
             }
@@ -53,10 +56,17 @@ impl Listing {
     }
 
     /// Files that were named one by one, in that order.
-    pub fn of_files(files: Vec<PathBuf>) -> Self {
+    pub fn of_files(files: Vec<PathBuf>, limits: Limits) -> Self {
         let found = files.iter().map(|path| Found::file(path)).collect();
         let input = Input::File(files.into_iter().next().unwrap_or_default());
-        Self { input, found, passed: Vec::new(), samples: Vec::new(), again: false }
+        Self { input, found, passed: Vec::new(), samples: Vec::new(), again: false, limits }
+    }
+
+    /// The images that are files of their own.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.found
+            .iter()
+            .filter_map(|found| if let Body::File(path) = &found.body { Some(path.as_path()) } else { None })
     }
 
     /// Whether there is no image. Folders that could not be read are none.
@@ -89,6 +99,7 @@ struct Lister {
     again: bool,
     problem: Option<ItemError>,
     reader: BodyReader,
+    limits: Limits,
 }
 
 impl Lister {
@@ -97,7 +108,7 @@ impl Lister {
         let in_memory = matches!(body, Body::Bytes(_));
         self.again |= in_memory;
         if self.samples.len() < SAMPLES {
-            self.samples.extend(self.reader.read(body).ok().and_then(|bytes| sample(&bytes)));
+            self.samples.extend(self.reader.read(body).ok().and_then(|bytes| sample(&bytes, &self.limits)));
         } else if in_memory {
             *body = Body::Bytes(Vec::new());
         }
@@ -162,10 +173,10 @@ impl ImageImporter {
 
     /// Reads a packed archive once more. Its images come as they came before.
     fn stream_again(&mut self, sink: &mut Sink<'_>) -> Result<(), ImportError> {
-        let mut reader = BodyReader::new(Limits::default().max_bytes);
+        let mut reader = BodyReader::new(self.listing.limits.max_bytes);
         let mut labels = self.labels.iter();
         let mut failed = None;
-        let visited = self.listing.input.visit(Limits::default().max_bytes, &mut |mut found: Found| {
+        let visited = self.listing.input.visit(self.listing.limits.max_bytes, &mut |mut found: Found| {
             let record = record(&mut found, labels.next().copied().flatten(), &mut reader);
             sink(record).unwrap_or_else(|error| {
                 failed = Some(error);
@@ -178,12 +189,13 @@ impl ImageImporter {
     }
 
     fn sample(&mut self, place: usize, reader: &mut BodyReader) -> Option<Sample> {
+        let limits = self.listing.limits;
         let body = &mut self.listing.found[place].body;
         let head = match body {
-            Body::File(path) => sample(&read_head(path, HEAD).ok()?),
+            Body::File(path) => sample(&read_head(path, HEAD).ok()?, &limits),
             _ => None,
         };
-        head.or_else(|| sample(&reader.read(body).ok()?))
+        head.or_else(|| sample(&reader.read(body).ok()?, &limits))
     }
 }
 
@@ -210,7 +222,7 @@ impl Importer for ImageImporter {
         if matches!(self.listing.input, Input::Tar(_)) {
             return Ok(self.listing.samples.iter().copied().take(wanted).collect());
         }
-        let mut reader = BodyReader::new(Limits::default().max_bytes);
+        let mut reader = BodyReader::new(self.listing.limits.max_bytes);
         Ok(spread(self.labels.len(), wanted).filter_map(|place| self.sample(place, &mut reader)).collect())
     }
 
@@ -218,7 +230,7 @@ impl Importer for ImageImporter {
         if self.listing.again {
             return self.stream_again(sink);
         }
-        let mut reader = BodyReader::new(Limits::default().max_bytes);
+        let mut reader = BodyReader::new(self.listing.limits.max_bytes);
         for (found, label) in self.listing.found.iter_mut().zip(&self.labels) {
             if sink(record(found, *label, &mut reader))?.is_break() {
                 break;
@@ -233,8 +245,8 @@ fn file_name(path: &Path) -> Option<String> {
 }
 
 /// Size and colour from the header; `None` where it cannot be read.
-fn sample(bytes: &[u8]) -> Option<Sample> {
-    let probe = probe(bytes, &Limits::default()).ok()?;
+fn sample(bytes: &[u8], limits: &Limits) -> Option<Sample> {
+    let probe = probe(bytes, limits).ok()?;
     Some(Sample { height: probe.height, width: probe.width, rgb: probe.channels >= 3 })
 }
 
@@ -278,7 +290,8 @@ mod tests {
             (gz(&tar(files)), Input::Tar(path.clone()), [ten, nine]),
         ] {
             std::fs::write(&path, bytes).unwrap();
-            let mut importer = ImageImporter::new(Listing::of(input).unwrap(), LabelsFrom::Detect, false);
+            let mut importer =
+                ImageImporter::new(Listing::of(input, Limits::default()).unwrap(), LabelsFrom::Detect, false);
             assert_eq!(importer.describe().count, Some(2));
             assert!(importer.describe().format.starts_with("COIL "));
             for _ in 0..2 {
@@ -296,10 +309,10 @@ mod tests {
         let files: &[(&str, &[u8])] = &[("1.png", &[1; 2000]), ("2.png", &[2; 2000])];
         for (bytes, input) in [(zip(files), Input::Zip(path.clone())), (tar(files), Input::Tar(path.clone()))] {
             std::fs::write(&path, &bytes[..bytes.len() / 3]).unwrap();
-            let error = Listing::of(input).unwrap_err().to_string();
+            let error = Listing::of(input, Limits::default()).unwrap_err().to_string();
             assert!(error.contains("a.bin") && error.contains("cut off"), "{error}");
         }
-        let error = Listing::of(Input::Folder(folder.path().join("gone"))).unwrap_err().to_string();
+        let error = Listing::of(Input::Folder(folder.path().join("gone")), Limits::default()).unwrap_err().to_string();
         assert!(error.contains("gone") && error.contains("cannot be read"), "{error}");
     }
 

@@ -11,8 +11,9 @@ use zip::{CompressionMethod, ZipArchive};
 use super::ImportError;
 use super::arrays::layout::{FlatShape, Order, resolve};
 use super::arrays::numeric::{Block, Number, NumberKind};
-use super::arrays::pair::{self, Keys, Named};
-use super::arrays::{ArrayReader, Part, labels_from, read_block};
+use super::arrays::pair::{self, Keys, Named, Pair};
+use super::arrays::{ArrayReader, Arrays, Part, labels_from, read_block};
+use super::npy_text::{Given, Words, settle};
 use super::stream;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -20,6 +21,8 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 const MAX_HEADER: usize = 1 << 20;
 /// More labels than this are not labels.
 const MAX_LABELS: usize = 1 << 28;
+/// Nor are so many bytes of words.
+const MAX_WORDS: usize = 1 << 30;
 
 /// Whether the first bytes are those of a .npy file.
 pub fn matches(head: &[u8]) -> bool {
@@ -30,6 +33,7 @@ pub fn matches(head: &[u8]) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Header {
     number: Option<Number>,
+    words: Option<Words>,
     order: Order,
     dims: Vec<usize>,
 }
@@ -63,14 +67,17 @@ impl Place {
 
 /// Opens a .npy file of images. Labels come from a file beside it whose name says so: `x_train.npy` and
 /// `y_train.npy`, `images.npy` and `labels.npy`.
-pub fn open_npy(path: &Path, flat: Option<FlatShape>) -> Result<Part, ImportError> {
+pub fn open_npy(path: &Path, flat: Option<FlatShape>) -> Result<Arrays, ImportError> {
     let (header, _) = read_header(&Place::File(path.to_owned()))?;
     let labels_path = labels_beside(path);
     let labels = labels_path
         .as_deref()
         .map(|p| read_labels(&Place::File(p.to_owned()), &p.display().to_string()))
         .transpose()?;
-    part(Place::File(path.to_owned()), path.display().to_string(), &header, flat, labels)
+    let (labels, names) = settle(vec![labels]).map_err(|e| ImportError::file(path, e))?;
+    let labels = labels.into_iter().next().flatten();
+    let part = part(Place::File(path.to_owned()), path.display().to_string(), &header, flat, labels)?;
+    Ok(Arrays { names, ..Arrays::new("NumPy array", vec![part]) })
 }
 
 /// Whether a .npy file is named as the labels of another that lies beside it.
@@ -80,7 +87,8 @@ pub fn is_labels(path: &Path) -> bool {
     })
 }
 
-fn labels_beside(path: &Path) -> Option<PathBuf> {
+/// The file of labels for a file of images, by their names.
+pub fn labels_beside(path: &Path) -> Option<PathBuf> {
     let (names, me) = siblings(path)?;
     let pairs = pair::find(&names, &Keys::default()).ok()?;
     let labels = pairs.iter().find(|p| p.images == me)?.labels?;
@@ -106,22 +114,34 @@ fn siblings(path: &Path) -> Option<(Vec<Named>, usize)> {
 }
 
 /// Opens the arrays of images of a .npz file; parts such as train and test are joined.
-pub fn open_npz(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Vec<Part>, ImportError> {
-    let entries = entries(path)?;
-    let named: Vec<Named> =
-        entries.iter().map(|(name, _, h)| Named { name: name.clone(), dims: h.dims.clone() }).collect();
-    let pairs = pair::find(&named, keys).map_err(|e| ImportError::file(path, e))?;
+pub fn open_npz(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arrays, ImportError> {
+    let (entries, pairs) = find_pairs(entries(path)?, keys).map_err(|e| ImportError::file(path, e))?;
+    let shown = |name: &str| format!("{} in {}", name, path.display());
+    let read = |i: usize| read_labels(&entries[i].1, &shown(&entries[i].0));
+    let given = pairs.iter().map(|pair| pair.labels.map(read).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let (labels, names) = settle(given).map_err(|e| ImportError::file(path, e))?;
     let mut parts = Vec::new();
-    for pair in pairs {
+    for (pair, labels) in pairs.iter().zip(labels) {
         let (name, place, header) = &entries[pair.images];
-        let shown = |name: &str| format!("{} in {}", name, path.display());
-        let labels = match pair.labels {
-            Some(i) => Some(read_labels(&entries[i].1, &shown(&entries[i].0))?),
-            None => None,
-        };
         parts.push(part(place.clone(), shown(name), header, flat, labels)?);
     }
-    Ok(parts)
+    Ok(Arrays { names, ..Arrays::new("NumPy arrays", parts) })
+}
+
+/// An array of a .npz file: its name, where it is, what it holds.
+type Entry = (String, Place, Header);
+
+/// What are images and what are labels. Words are labels only where no numbers are.
+fn find_pairs(entries: Vec<Entry>, keys: &Keys) -> Result<(Vec<Entry>, Vec<Pair>), String> {
+    let find = |entries: &[Entry]| {
+        let named = |(name, _, header): &Entry| Named { name: name.clone(), dims: header.dims.clone() };
+        pair::find(&entries.iter().map(named).collect::<Vec<_>>(), keys)
+    };
+    let numbers: Vec<Entry> = entries.iter().filter(|(_, _, header)| header.number.is_some()).cloned().collect();
+    match find(&numbers) {
+        Ok(pairs) if pairs.iter().any(|pair| pair.labels.is_some()) => Ok((numbers, pairs)),
+        _ => find(&entries).map(|pairs| (entries, pairs)),
+    }
 }
 
 fn damaged(path: &Path, error: &zip::result::ZipError) -> ImportError {
@@ -135,9 +155,9 @@ pub fn array_names(path: &Path) -> Result<Vec<String>, ImportError> {
     Ok(names.filter_map(|n| n.strip_suffix(".npy").map(str::to_owned)).collect())
 }
 
-fn entries(path: &Path) -> Result<Vec<(String, Place, Header)>, ImportError> {
+fn entries(path: &Path) -> Result<Vec<Entry>, ImportError> {
     let mut archive = ZipArchive::new(fs_err::File::open(path)?).map_err(|e| damaged(path, &e))?;
-    let mut entries = Vec::new();
+    let mut entries: Vec<Entry> = Vec::new();
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(|e| damaged(path, &e))?;
         let Some(name) = entry.name().ok().and_then(|n| n.strip_suffix(".npy").map(str::to_owned)) else { continue };
@@ -152,11 +172,16 @@ fn entries(path: &Path) -> Result<Vec<(String, Place, Header)>, ImportError> {
         let Some(start) = entry.data_start() else { continue };
         let place = Place::Entry { path: path.to_owned(), start, packed: entry.compressed_size(), deflated };
         let (header, _) = read_header(&place)?;
-        // Arrays of text or objects cannot be images or labels.
-        if header.number.is_some() {
+        // Words can be labels; objects, and tables of words, are nothing that we read.
+        let list_of_words = header.words.is_some() && header.dims.iter().filter(|&&d| d != 1).count() <= 1;
+        if header.number.is_some() || list_of_words {
             entries.push((name, place, header));
         }
     }
+    // As many words as there are classes are their names, not labels.
+    let counts: Vec<usize> = entries.iter().filter(|e| e.2.dims.len() > 1).map(|e| e.2.dims[0]).collect();
+    let total = |header: &Header| header.dims.iter().product::<usize>();
+    entries.retain(|(_, _, header)| header.number.is_some() || counts.contains(&total(header)));
     entries.sort_by(|a, b| order::natural(&a.0, &b.0));
     Ok(entries)
 }
@@ -176,19 +201,26 @@ fn part(
     Ok(Part { name, layout, reader: Box::new(NpyReader { place, number, stream: None }), labels })
 }
 
-fn read_labels(place: &Place, name: &str) -> Result<Vec<i64>, ImportError> {
+fn read_labels(place: &Place, name: &str) -> Result<Given, ImportError> {
     let (header, mut stream) = read_header(place)?;
-    let Some(number) = header.number else {
-        return Err(ImportError::source(name, "labels must be whole numbers"));
-    };
     let count = header.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n <= MAX_LABELS);
     let Some(count) = count else {
         return Err(ImportError::source(name, "there are too many labels"));
     };
-    let bytes = stream::read_exactly(&mut stream, count * number.kind.size())
-        .map_err(|e| ImportError::read(place.path(), e))?;
-    let values = number.integers(&bytes).ok_or_else(|| ImportError::source(name, "labels must be whole numbers"))?;
-    labels_from(&header.dims, values).map_err(|e| ImportError::source(name, e))
+    let mut read =
+        |size: usize| stream::read_exactly(&mut stream, count * size).map_err(|e| ImportError::read(place.path(), e));
+    let neither = || ImportError::source(name, "labels must be whole numbers or words");
+    match (header.number, header.words) {
+        (Some(number), _) => {
+            let values = number.integers(&read(number.kind.size())?).ok_or_else(neither)?;
+            labels_from(&header.dims, values).map(Given::Numbers).map_err(|e| ImportError::source(name, e))
+        }
+        (None, Some(words)) if words.size().saturating_mul(count) <= MAX_WORDS => {
+            Ok(Given::Words(words.read(&read(words.size())?, count)))
+        }
+        (None, Some(_)) => Err(ImportError::source(name, "the labels are too long to be names of classes")),
+        (None, None) => Err(neither()),
+    }
 }
 
 fn read_header(place: &Place) -> Result<(Header, Box<dyn Read + Send>), ImportError> {
@@ -218,7 +250,8 @@ fn parse_header(text: &str) -> Option<Header> {
     let value = |key: &str| Some(text.split_once(key)?.1.split_once(':')?.1.trim_start());
     let descr = value("'descr'")?;
     // Anything that is not a quoted string describes a structured array, which holds no images.
-    let number = descr.strip_prefix('\'').and_then(|d| parse_number(d.split('\'').next()?));
+    let kind = descr.strip_prefix('\'').and_then(|d| d.split('\'').next());
+    let (number, words) = (kind.and_then(parse_number), kind.and_then(Words::parse));
     let order = match value("'fortran_order'")? {
         v if v.starts_with("True") => Order::Fortran,
         v if v.starts_with("False") => Order::RowMajor,
@@ -231,7 +264,7 @@ fn parse_header(text: &str) -> Option<Header> {
         .filter(|d| !d.is_empty())
         .map(|d| d.trim_end_matches('L').parse().ok())
         .collect();
-    Some(Header { number, order, dims: dims? })
+    Some(Header { number, words, order, dims: dims? })
 }
 
 fn parse_number(descr: &str) -> Option<Number> {
@@ -315,7 +348,7 @@ mod tests {
         write_npy(folder.path().join("x_train.npy"), &images).unwrap();
         write_npy(folder.path().join("y_train.npy"), &Array1::from(vec![4i64, 9])).unwrap();
         let path = folder.path().join("x_train.npy");
-        let mut part = open_npy(&path, None).unwrap();
+        let mut part = open_npy(&path, None).unwrap().parts.remove(0);
         assert_eq!(part.labels, Some(vec![4, 9]));
         assert_eq!(part.reader.read(6).unwrap(), Block::Bytes((0..6).collect()));
         assert!(is_labels(&folder.path().join("y_train.npy")) && !is_labels(&path));
@@ -328,7 +361,7 @@ mod tests {
         let path = folder.path().join("images.npy");
         write_npy(&path, &images).unwrap();
         write_npy(folder.path().join("labels.npy"), &Array1::from(vec![4i32, 9])).unwrap();
-        let part = open_npy(&path, None).unwrap();
+        let part = open_npy(&path, None).unwrap().parts.remove(0);
         assert_eq!((part.layout.count, part.layout.height, part.layout.width, part.layout.image), (2, 2, 3, 1));
     }
 
@@ -347,7 +380,7 @@ mod tests {
         npz.start_file("y_train.npy", packed).unwrap();
         Array1::from(vec![6u8, 7]).write_npy(&mut npz).unwrap();
         npz.finish().unwrap();
-        let mut parts = open_npz(&path, &Keys::default(), None).unwrap();
+        let mut parts = open_npz(&path, &Keys::default(), None).unwrap().parts;
         let labels: Vec<_> = parts.iter().map(|p| p.labels.clone().unwrap()).collect();
         assert_eq!(labels, [vec![6, 7], vec![5]]);
         assert_eq!(parts[1].reader.read(9).unwrap(), Block::Bytes(vec![1; 4]));

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use dtkc_image::Limits;
+
 use super::arrays::layout::FlatShape;
 use super::arrays::pair::Keys;
 use super::arrays::{ArrayImporter, Arrays, Part};
@@ -20,6 +22,8 @@ pub struct ReadOptions {
     pub keys: Keys,
     /// The shape of flat images.
     pub shape: Option<FlatShape>,
+    /// What one encoded image may cost.
+    pub limits: Limits,
 }
 
 /// Opens the sources. Arrays of one size become one source, so that they are scaled alike; image files
@@ -66,21 +70,24 @@ fn close(
 
 fn close_files(sources: &mut Vec<Box<dyn Importer>>, files: &mut Vec<PathBuf>, options: &ReadOptions) {
     if !files.is_empty() {
-        let listing = Listing::of_files(std::mem::take(files));
+        let listing = Listing::of_files(std::mem::take(files), options.limits);
         sources.push(Box::new(ImageImporter::new(listing, options.labels, false)));
     }
 }
 
 /// Puts arrays to those that wait for more of their kind.
 fn add(waiting: &mut Arrays, found: Arrays, sources: &mut Vec<Box<dyn Importer>>) -> Result<(), ImportError> {
-    let Arrays { format, parts, names, resize } = found;
+    let Arrays { format, parts, names, resize, ours, mut notes } = found;
     for part in parts {
         let size = |p: &Part| (p.layout.height, p.layout.width, p.layout.channels);
-        let alike = |last: &Part| size(last) == size(&part) && waiting.names == names && waiting.resize == resize;
+        let alike = |last: &Part| {
+            size(last) == size(&part) && waiting.names == names && waiting.resize == resize && waiting.ours == ours
+        };
         if waiting.parts.last().is_some_and(|last| !alike(last)) {
             close_arrays(sources, waiting)?;
         }
-        (waiting.format, waiting.resize) = (format, resize);
+        (waiting.format, waiting.resize, waiting.ours) = (format, resize, ours);
+        waiting.notes.append(&mut notes);
         waiting.names.clone_from(&names);
         waiting.parts.push(part);
     }
@@ -100,9 +107,12 @@ fn open_arrays(path: &Path, format: Format, options: &ReadOptions) -> Result<Opt
     Ok(Some(match format {
         Format::Idx => Arrays::new("IDX", vec![idx::open(path)?]),
         Format::Mat => Arrays::new("MAT v5", mat::open(path, keys, *shape)?),
-        Format::Npy => Arrays::new("NumPy array", vec![npy::open_npy(path, *shape)?]),
-        Format::Npz => Arrays::new("NumPy arrays", npy::open_npz(path, keys, *shape)?),
-        Format::Libsvm => Arrays::new("LIBSVM text", vec![libsvm::open(path, *shape)?]),
+        Format::Npy => npy::open_npy(path, *shape)?,
+        Format::Npz => npy::open_npz(path, keys, *shape)?,
+        Format::Libsvm => {
+            let (part, note) = libsvm::open(path, *shape)?;
+            Arrays { notes: note.into_iter().collect(), ..Arrays::new("LIBSVM text", vec![part]) }
+        }
         Format::Hdf5 => foreign::open(path, keys, *shape)?,
         _ => return Ok(None),
     }))
@@ -120,7 +130,7 @@ fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<
 }
 
 fn archive(input: dtkc_source::Input, path: &Path, options: &ReadOptions) -> Result<Box<dyn Importer>, ImportError> {
-    let listing = Listing::of(input)?;
+    let listing = Listing::of(input, options.limits)?;
     match listing.is_empty() {
         true => Err(ImportError::file(path, listing.nothing())),
         false => Ok(Box::new(ImageImporter::new(listing, options.labels, false))),

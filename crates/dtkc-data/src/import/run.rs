@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dtkc_dataset::{Compression, Writer, WriterOptions};
-use dtkc_image::Limits;
 use dtkc_item::ItemError;
 use dtkc_observe::Observer;
 use dtkc_source::{PassedOver, Reason};
@@ -16,6 +15,7 @@ use super::classes::{Fate, Known, Relabel};
 use super::detect::{self, Format, Input};
 use super::labels::LabelsFrom;
 use super::open::{self, ReadOptions};
+use super::output;
 use super::pipeline::{self, Item, Pipeline, Ready};
 use super::record::Importer;
 use super::shape::Wanted;
@@ -48,6 +48,8 @@ pub struct ImportOptions {
     pub strict: bool,
     /// How values are stored.
     pub compression: Compression,
+    /// Replace an output that is there already.
+    pub force: bool,
 }
 
 impl ImportOptions {
@@ -65,6 +67,7 @@ impl ImportOptions {
             known: Known::default(),
             strict: false,
             compression: Compression::None,
+            force: false,
         }
     }
 }
@@ -73,8 +76,11 @@ impl ImportOptions {
 /// asked before each whether to stop.
 pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observer) -> Result<Summary, ImportError> {
     let started = Instant::now();
-    check_output(&options.out)?;
-    let inputs = detect::detect(paths, options.format)?;
+    output::check_place(&options.out)?;
+    output::check_given(paths, &options.out, options.force)?;
+    let expanded = output::expand(paths)?;
+    let inputs = detect::detect(&expanded, options.format, options.read.limits)?;
+    output::check_found(&expanded, &inputs, &options.out)?;
     let name = options.name.clone().unwrap_or_else(|| name_of(&inputs));
     let mut read = options.read.clone();
     if options.format == Some(Format::Coil) {
@@ -148,19 +154,6 @@ fn passed_over(sources: &[Box<dyn Importer>]) -> Vec<(String, Reason)> {
     passed
 }
 
-/// A folder that is not there is better found now than after the sources were read.
-fn check_output(out: &Path) -> Result<(), ImportError> {
-    let folder = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        let reason = format!("the folder {} does not exist; make it first or choose another --out", folder.display());
-        return Err(ImportError::file(out, reason));
-    }
-    if out.is_dir() {
-        return Err(ImportError::Usage(format!("{} is a folder; --out names a file", out.display())));
-    }
-    Ok(())
-}
-
 /// An import under way.
 struct Run<'a> {
     writer: Writer,
@@ -201,7 +194,7 @@ impl Run<'_> {
         let format = source.describe().format;
         // Below several folders the same name can occur twice.
         let prefix = source.describe().origin.clone().filter(|_| self.several);
-        let relabel = self.relabel;
+        let (relabel, limits) = (self.relabel, self.options.read.limits);
         let wanted = |record: &super::Record| relabel.fate(index, record.label) != Fate::Leave;
         let mut number = 0u64;
         let take = &mut |item: Item| {
@@ -222,7 +215,7 @@ impl Run<'_> {
         match *target {
             Target::Images { spec, .. } => {
                 let workers = std::thread::available_parallelism().map_or(1, usize::from);
-                Pipeline { spec, limits: Limits::default(), workers }.run(source, &wanted, take)
+                Pipeline { spec, limits, workers }.run(source, &wanted, take)
             }
             Target::Sequences(_) => pipeline::as_they_are(source, &wanted, take),
         }

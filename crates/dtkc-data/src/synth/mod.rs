@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use self::random::Random;
 use self::raster::Canvas;
-use crate::import::{ClassCount, ImportError, Size, Summary};
+use crate::import::{ClassCount, ImportError, Size, Summary, check_new};
 
 /// Images that are made at a time, by all threads together.
 const BLOCK: u64 = 2048;
@@ -64,6 +64,8 @@ pub struct SynthOptions {
     pub name: String,
     /// How pixels are stored.
     pub compression: Compression,
+    /// Replace an output that is there already.
+    pub force: bool,
 }
 
 /// The class names of the glyphs, by label.
@@ -103,6 +105,7 @@ pub fn generate(options: &SynthOptions, observer: &dyn Observer) -> Result<Summa
     if height.min(width) < SMALLEST {
         return Err(ImportError::Usage(format!("glyphs need at least {SMALLEST}x{SMALLEST} pixels (--size)")));
     }
+    check_new(&options.out, options.force)?;
     let shape = ImageShape { height, width, channels: 1 };
     let source = format!("dtkc-data synth --kind glyphs --seed {} --size {}", options.seed, options.size);
     let mut writer = WriterOptions::new(shape, &options.name, source);

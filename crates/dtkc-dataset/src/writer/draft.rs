@@ -18,7 +18,8 @@ pub struct Draft {
     paths: Option<Column<VarLenUnicode>>,
     label_names: Option<Vec<String>>,
     file: File,
-    pending: Pending,
+    /// `None` where somebody else gives the file its name.
+    pending: Option<Pending>,
     target: PathBuf,
     count: usize,
 }
@@ -33,8 +34,18 @@ enum Labels {
 impl Draft {
     pub fn create(target: &Path, options: WriterOptions) -> Result<Self, DataError> {
         let pending = Pending::beside(target)?;
+        let place = pending.path().to_owned();
+        Self::start(&place, target, Some(pending), options)
+    }
+
+    /// A file that is written at `place` and stays there; errors name `target`.
+    pub fn at(place: &Path, target: &Path, options: WriterOptions) -> Result<Self, DataError> {
+        Self::start(place, target, None, options)
+    }
+
+    fn start(place: &Path, target: &Path, pending: Option<Pending>, options: WriterOptions) -> Result<Self, DataError> {
         let failed = |e: hdf5::Error| h5::write_failed(target, &e);
-        let file = create_file(pending.path()).map_err(failed)?;
+        let file = create_file(place).map_err(failed)?;
         write_attributes(&file, &options).map_err(failed)?;
         let paths = match options.paths {
             true => Some(Column::create(ColumnSpec::list(&file, schema::PATHS)).map_err(failed)?),
@@ -112,7 +123,7 @@ impl Draft {
         drop((labels, paths));
         // A failure that HDF5 has put off until now must not be lost: closing says so, dropping would not.
         file.close().map_err(|e| h5::write_failed(&target, &e))?;
-        pending.commit()?;
+        pending.map_or(Ok(()), Pending::commit)?;
         Ok(count)
     }
 

@@ -31,9 +31,22 @@ enum Values {
 impl Writer {
     /// Starts a file that will appear at `path`.
     pub fn create(path: &Path, options: WriterOptions) -> Result<Self, DataError> {
+        Self::start(options, |options| Draft::create(path, options))
+    }
+
+    /// Starts a file at `place` for whoever gives it the name `target` himself, when he has added to it. Errors are about
+    /// `target`.
+    pub fn at(place: &Path, target: &Path, options: WriterOptions) -> Result<Self, DataError> {
+        Self::start(options, |options| Draft::at(place, target, options))
+    }
+
+    fn start(
+        options: WriterOptions,
+        draft: impl FnOnce(WriterOptions) -> Result<Draft, DataError>,
+    ) -> Result<Self, DataError> {
         let (shape, compression) = (options.shape, options.compression);
         options.check()?;
-        let draft = Draft::create(path, options)?;
+        let draft = draft(options)?;
         let values = Values::create(&draft, shape, compression).map_err(|e| draft.failed(&e))?;
         Ok(Self { values, draft })
     }

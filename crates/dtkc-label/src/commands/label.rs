@@ -1,6 +1,6 @@
 //! `dtkc-label --model M --input SRC --output OUT`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Args;
@@ -29,7 +29,10 @@ Examples:
 Inputs may be folders, files, quoted patterns, archives (.zip, .tar, .tar.gz, .tar.bz2), datasets (.h5), or -
 for a list of paths on standard input. In folders and archives images are known by their extension, or without
 one by their first bytes; hidden files are passed over, and what is passed over is listed in OUT.passed-over.csv.
-Ctrl-C leaves a valid output with the rows so far; the same command with --resume goes on.
+Ctrl-C leaves a valid output with the rows so far; the same command with --resume goes on. An output that exists
+is replaced with --force only, one of the inputs never; a second run on the same output is refused, and told whose it is.
+In CSV, text that a spreadsheet would take for a formula (=, +, -, @ in front) begins with an apostrophe; merge and
+--resume take it away again.
 Exit codes: 0 done, 1 failed (or images failed and --strict), 2 wrong flags, 130 interrupted.";
 
 #[derive(Args)]
@@ -90,6 +93,10 @@ pub struct LabelArgs {
     /// Where images that failed are listed [default: OUT.failed.csv]
     #[arg(long, value_name = "FILE.csv", help_heading = "Beside the rows")]
     failed: Option<PathBuf>,
+
+    /// Replace outputs that exist, and start over where an unfinished run is kept; an input is never replaced
+    #[arg(long, help_heading = "Large collections")]
+    force: bool,
 
     /// Continue an interrupted run of the same command
     #[arg(long, help_heading = "Large collections")]
@@ -184,6 +191,7 @@ impl LabelArgs {
         if let Some(names) = &self.names {
             model.rename(&Names::read(names, model.clusters()).context("--names")?);
         }
+        let reads = model.path().map(Path::to_owned).into_iter().chain(self.names.clone()).collect();
         let threads = match self.threads {
             Some(threads) => threads as usize,
             None => std::thread::available_parallelism().map_or(1, usize::from),
@@ -204,6 +212,8 @@ impl LabelArgs {
             limits: Limits { max_bytes: self.max_bytes, max_side: self.max_side, max_pixels: self.max_pixels },
             shard: self.shard.unwrap_or(Shard::WHOLE),
             resume: self.resume,
+            force: self.force,
+            reads,
             sort: self.sort_into.clone().map(|root| (root, self.sort_how)),
             gallery: self.gallery.clone().map(|page| (page, self.gallery_images)),
         })

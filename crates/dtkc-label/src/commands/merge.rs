@@ -42,6 +42,10 @@ pub struct MergeArgs {
     #[arg(long, value_name = "FILE.csv")]
     failed: Option<PathBuf>,
 
+    /// Replace the output if it exists; a part is never replaced
+    #[arg(long)]
+    force: bool,
+
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -57,6 +61,7 @@ impl MergeArgs {
             parts: self.parts,
             output: self.output,
             failed: self.failed,
+            force: self.force,
             gallery: self.gallery.map(|page| (page, self.gallery_images)),
         };
         let started = std::time::Instant::now();

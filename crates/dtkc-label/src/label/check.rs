@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use dtkc_files::{Sources, real, refuse_existing, refuse_twins};
 use dtkc_observe::Observer;
 use dtkc_source::classes::FolderClasses;
 
@@ -13,6 +14,7 @@ use crate::feed::Fed;
 use crate::finish;
 use crate::job::{self, Head, Job, Settings, State};
 use crate::journal;
+use crate::label::Replaced;
 use crate::layout::{Layout, UNSURE};
 use crate::output;
 use crate::source::Inputs;
@@ -25,6 +27,7 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
             "a cluster is called '{UNSURE}', the word for images below --min-confidence; give it another name with --names"
         )));
     }
+    outputs(options, inputs)?;
     if let Some((root, _)) = &options.sort {
         let root = real(root);
         if let Some(folder) = inputs.folders().find(|folder| root.starts_with(real(folder))) {
@@ -50,6 +53,65 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
     paths.into_iter().flatten().try_for_each(|path| finish::check_folder(path))
 }
 
+/// Everything that a run writes, whether the user named it or not.
+fn written(options: &LabelOptions) -> Vec<PathBuf> {
+    let mut written: Vec<PathBuf> = named(options).into_iter().map(Path::to_owned).collect();
+    if let Output::File(path, _) = &options.output {
+        let journal = journal::path_for(path);
+        written.extend([journal::with_suffix(&journal, "-pixels"), journal, job::path_for(path)]);
+        written.push(failures::passed_path_for(path));
+        if options.failed.is_none() {
+            written.push(failures::path_for(path));
+        }
+    }
+    written
+}
+
+/// The outputs that the user named.
+fn named(options: &LabelOptions) -> Vec<&Path> {
+    let output = if let Output::File(path, _) = &options.output { Some(path) } else { None };
+    let page = options.gallery.as_ref().map(|(path, _)| path);
+    [output, options.failed.as_ref(), page].into_iter().flatten().map(PathBuf::as_path).collect()
+}
+
+/// No output may be an input, lie among the inputs, or be another output.
+fn outputs(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
+    let written = written(options);
+    let mut sources = inputs.sources();
+    options.reads.iter().for_each(|path| sources.add(path));
+    for out in &written {
+        sources.refuse(out)?;
+        if inputs.patterns().any(|pattern| pattern.names(out)) {
+            let text = format!(
+                "{} matches a pattern of --input, so it would be read, too; choose another name",
+                out.display()
+            );
+            return Err(LabelError::Usage(text));
+        }
+    }
+    Ok(refuse_twins(&written.iter().map(PathBuf::as_path).collect::<Vec<_>>())?)
+}
+
+/// What is there already must be gone on with, or the user must say that it may be replaced. To be asked under the lock.
+pub(super) fn existing(options: &LabelOptions) -> Result<()> {
+    let mut may = options.force;
+    if let Output::File(path, _) = &options.output
+        && journal::exists(path)
+    {
+        if !options.resume && !options.force {
+            let reason = "an unfinished run is kept here; add --resume to go on with it, or --force to start over";
+            return Err(LabelError::file(&journal::path_for(path), reason));
+        }
+        may |= options.resume;
+    }
+    named(options).into_iter().try_for_each(|out| Ok(refuse_existing(out, may)?))
+}
+
+/// Files that the run will replace: an input that only a list or a link leads to must not be one of them.
+pub(super) fn replaced(options: &LabelOptions) -> Replaced {
+    Replaced::new(Sources::of(written(options).into_iter().filter(|path| path.is_file())))
+}
+
 /// The classes that folders stand for. Where nothing has a class there is nothing to compare with.
 pub(super) fn classes(inputs: &Inputs, observer: &dyn Observer) -> Result<FolderClasses> {
     observer.begin("find classes", "images", None);
@@ -64,16 +126,6 @@ pub(super) fn classes(inputs: &Inputs, observer: &dyn Observer) -> Result<Folder
             let text = "the images lie in no folders that could be classes to compare with; leave --truth out";
             Err(LabelError::Settings(text.into()))
         }
-    }
-}
-
-/// The path with links resolved, as far as it exists.
-fn real(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let existing = path.ancestors().find_map(|a| Some((a, a.canonicalize().ok()?)));
-    match existing {
-        Some((ancestor, real)) => path.strip_prefix(ancestor).map(|rest| real.join(rest)).unwrap_or(real),
-        None => path,
     }
 }
 
@@ -108,7 +160,7 @@ pub(super) fn complete_already(options: &LabelOptions, head: &Head) -> Result<Op
     let Some(job) = Job::find(path)?.filter(|job| job.state == State::Complete) else { return Ok(None) };
     if let Some(difference) = job::difference(&Head { shard: job.shard, settings: job.settings }, head) {
         let reason = format!(
-            "it is complete, but was made with other settings ({difference}); leave --resume out to make it anew"
+            "it is complete, but was made with other settings ({difference}); leave --resume out and add --force to make it anew"
         );
         return Err(LabelError::file(path, reason));
     }

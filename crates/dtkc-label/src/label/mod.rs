@@ -1,6 +1,7 @@
 //! A labelling run from its settings to its summary.
 
 mod check;
+mod replaced;
 mod run;
 
 use std::path::PathBuf;
@@ -8,12 +9,14 @@ use std::path::PathBuf;
 use dtkc_image::Limits;
 use dtkc_infer::{Device, ModelFile, Pool, PoolOptions, Runtime, SessionOptions};
 use dtkc_observe::Observer;
+pub use replaced::Replaced;
 use run::Run;
 
-use crate::error::Result;
+use crate::error::{LabelError, Result};
 use crate::failures;
 use crate::feed::{Fed, FeedOptions};
 use crate::job::Head;
+use crate::journal;
 use crate::output::Format;
 use crate::pipeline::Plan;
 use crate::shard::Shard;
@@ -62,6 +65,10 @@ pub struct LabelOptions {
     pub shard: Shard,
     /// Go on where an interrupted run stopped.
     pub resume: bool,
+    /// Replace outputs that are there already, and start over where an unfinished run is kept.
+    pub force: bool,
+    /// What is read beside the inputs: the files of the model and of the names.
+    pub reads: Vec<PathBuf>,
     /// Folders per cluster.
     pub sort: Option<(PathBuf, How)>,
     /// The page, and how many images of each kind and cluster it shows.
@@ -90,10 +97,16 @@ pub struct Outcome {
 pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome> {
     let inputs = Inputs::open(&options.inputs, options.limits.max_bytes)?;
     check::check(options, &inputs)?;
+    let lock = match &options.output {
+        Output::File(path, _) => journal::lock(path)?,
+        Output::Stream(_) => None,
+    };
     let head = Head { shard: options.shard, settings: check::settings(options) };
     if let Some(outcome) = check::complete_already(options, &head)? {
         return Ok(outcome);
     }
+    check::existing(options)?;
+    let replaced = check::replaced(options);
     let classes = if options.truth { Some(check::classes(&inputs, observer)?) } else { None };
     let runtime = Runtime::for_device(options.device, options.onnxruntime.as_deref())?;
     // Before the journal: a model that cannot be run leaves nothing behind.
@@ -120,13 +133,20 @@ pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome>
             passed_list: passed_list.as_deref(),
             keep_bytes: sorter.is_some(),
             max_bytes: options.limits.max_bytes,
+            replaced: &replaced,
         },
         probabilities: options.probabilities,
         embedding: options.embedding,
         sorter: sorter.as_ref(),
     };
-    let fed = run.label(&plan, pool)?;
-    run.finish(&inputs, fed)
+    let outcome = match run.label(&plan, pool) {
+        // An input that would be replaced: there is nothing to go on with.
+        Err(error @ LabelError::Usage(_)) if !run.is_resumed() => run.discard().and(Err(error)),
+        fed => fed.and_then(|fed| run.finish(&inputs, fed)),
+    };
+    // Only now may another run write this output.
+    drop(lock);
+    outcome
 }
 
 fn pool_options(options: &LabelOptions) -> PoolOptions {

@@ -128,6 +128,11 @@ impl<'a> Run<'a> {
         fed
     }
 
+    /// Leaves nothing behind.
+    pub(super) fn discard(self) -> Result<()> {
+        self.sink.discard()
+    }
+
     /// Makes what was asked for. The journal is removed last: until then a kill can be resumed.
     pub(super) fn finish(self, inputs: &Inputs, mut fed: Fed) -> Result<Outcome> {
         if fed.seen == 0 && !fed.stopped {
@@ -141,11 +146,12 @@ impl<'a> Run<'a> {
                 (failures.map(FailureList::finish).transpose()?.flatten(), None)
             }
             Sink::Journal { journal, target } => {
+                journal.check_there()?;
                 let state = if fed.stopped { State::Interrupted } else { State::Complete };
                 let job = Job::new(state, summary.images, self.head.shard, &self.head.settings);
                 let made = finish::from_journal(&target, summary.images, self.observer);
                 let list =
-                    made.and_then(|list| job.write(&target.path).map(|()| list)).map_err(|e| kept(&target, &e))?;
+                    made.and_then(|list| job.write(&target.path).map(|()| list)).map_err(|e| kept(&target, e))?;
                 (list, Some(journal))
             }
         };
@@ -187,10 +193,13 @@ impl Sink {
 }
 
 /// The rows are not lost with the file that could not be made.
-fn kept(target: &Target, error: &LabelError) -> LabelError {
+fn kept(target: &Target, error: LabelError) -> LabelError {
+    if let LabelError::Lost(_) = error {
+        return error;
+    }
     let journal = journal::path_for(&target.path);
     let remedy = format!("the same command with --resume makes it from {}, where all rows are safe", journal.display());
-    LabelError::unwritable(target.path.display(), error, &remedy)
+    LabelError::unwritable(target.path.display(), &error, &remedy)
 }
 
 /// A closed pipe stays what it is: its reader has seen enough, and nothing is wrong.
@@ -212,13 +221,10 @@ fn open_journal(
 ) -> Result<Journal> {
     let image_bytes = format.wants_pixels().then(|| head.settings.shape.len());
     let path = journal::path_for(output);
-    match (journal::exists(output), options.resume) {
-        (false, _) => Journal::create(output, &head.line()?, image_bytes),
-        (true, true) => Journal::resume(output, image_bytes, |line| head.check(line, &path), seen),
-        (true, false) => {
-            let reason = "an unfinished run is kept here; add --resume to go on with it, or delete it to start over";
-            Err(LabelError::file(&path, reason))
-        }
+    match journal::exists(output) && options.resume {
+        true => Journal::resume(output, image_bytes, |line| head.check(line, &path), seen),
+        // What is there may be replaced: that was asked before.
+        false => Journal::create(output, &head.line()?, image_bytes),
     }
 }
 

@@ -1,10 +1,13 @@
-//! Comma-separated values. Numbers are written with as many digits as tell them apart, so they read back exactly.
+//! Comma-separated values. Numbers are written with as many digits as tell them apart, so they read back exactly. Text
+//! that a spreadsheet would take for a formula is marked as text, and read back without the mark.
 
 use std::fmt::{self, Write as _};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ::csv::{ByteRecord, Reader, ReaderBuilder, Writer};
+
+use dtkc_human::{cell, from_cell};
 
 use super::{RowWriter, Stored};
 use crate::error::{LabelError, Result};
@@ -46,6 +49,10 @@ impl<W: Write> CsvWriter<W> {
         self.record.push_field(self.text.as_bytes());
     }
 
+    fn put_text(&mut self, text: &str) {
+        self.record.push_field(cell(text).as_bytes());
+    }
+
     /// `{:?}` writes very small numbers with an exponent.
     fn put_float(&mut self, value: f32) {
         self.put(format_args!("{value:?}"));
@@ -54,11 +61,11 @@ impl<W: Write> CsvWriter<W> {
     fn put_row(&mut self, row: &Row) {
         self.record.clear();
         self.put(row.index);
-        self.record.push_field(row.path.as_bytes());
+        self.put_text(&row.path);
         match &row.outcome {
             Ok(label) => {
                 self.put(label.cluster);
-                self.record.push_field(self.layout.name(label).as_bytes());
+                self.record.push_field(cell(self.layout.name(label)).as_bytes());
                 self.put_float(label.confidence);
                 self.put(label.second);
                 self.put_float(label.second_confidence);
@@ -67,7 +74,7 @@ impl<W: Write> CsvWriter<W> {
             Err(_) => (0..6).for_each(|_| self.record.push_field(b"")),
         }
         if self.layout.truth {
-            self.record.push_field(row.truth.as_deref().unwrap_or_default().as_bytes());
+            self.put_text(row.truth.as_deref().unwrap_or_default());
         }
         match &row.outcome {
             Ok(label) => {
@@ -75,7 +82,7 @@ impl<W: Write> CsvWriter<W> {
                 label.probabilities.iter().chain(&label.embedding).for_each(|v| self.put_float(*v));
             }
             Err(error) => {
-                self.put(error_text(error));
+                self.put_text(&error_text(error));
                 let columns = self.layout.probability_columns() + self.layout.embedding;
                 (0..columns).for_each(|_| self.record.push_field(b""));
             }
@@ -165,8 +172,8 @@ fn parse(record: &ByteRecord, layout: &Layout) -> Option<Row> {
             embedding: embedding.map(float).collect::<Option<_>>()?,
         })
     } else {
-        Err(parse_error(error))
+        Err(parse_error(from_cell(error)))
     };
-    let truth = if layout.truth { field(8).filter(|t| !t.is_empty()).map(str::to_owned) } else { None };
-    Some(Row { index: field(0)?.parse().ok()?, path: field(1)?.to_owned(), truth, outcome })
+    let truth = if layout.truth { field(8).map(from_cell).filter(|t| !t.is_empty()).map(str::to_owned) } else { None };
+    Some(Row { index: field(0)?.parse().ok()?, path: from_cell(field(1)?).to_owned(), truth, outcome })
 }

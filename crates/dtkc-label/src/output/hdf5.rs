@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use ::hdf5::types::{StringError, VarLenUnicode};
 use dtkc_dataset::{Writer, WriterOptions};
+use dtkc_files::Pending;
 use ndarray::{ArrayView1, ArrayView2, s};
 
 use super::{Images, RowWriter};
@@ -27,6 +28,8 @@ const RUN: usize = 4096;
 
 pub(super) struct Hdf5Writer {
     path: PathBuf,
+    /// The name that the file will have.
+    target: PathBuf,
     layout: Layout,
     of: Images,
     /// Exists from the first labelled image on: a set of no images is no set.
@@ -37,10 +40,11 @@ pub(super) struct Hdf5Writer {
 }
 
 impl Hdf5Writer {
-    pub(super) fn new(path: &Path, layout: &Layout, of: Images) -> Result<Self> {
+    pub(super) fn new(pending: &Pending, layout: &Layout, of: Images) -> Result<Self> {
+        let (path, target) = (pending.path().to_owned(), pending.target().to_owned());
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let (labelled, failed) = (Spool::new(folder)?, Spool::new(folder)?);
-        Ok(Self { path: path.to_owned(), layout: layout.clone(), of, images: None, labelled, failed })
+        Ok(Self { path, target, layout: layout.clone(), of, images: None, labelled, failed })
     }
 
     fn start(&self) -> Result<Writer> {
@@ -48,7 +52,7 @@ impl Hdf5Writer {
         options.resize = self.of.resize;
         options.paths = true;
         options.label_names = Some(self.layout.names.clone());
-        Ok(Writer::create(&self.path, options)?)
+        Ok(Writer::at(&self.path, &self.target, options)?)
     }
 
     fn push(&mut self, row: &Row, label: &Label, pixels: &[u8]) -> Result<()> {
@@ -82,14 +86,15 @@ impl RowWriter for Hdf5Writer {
                 images.finish()?;
                 ::hdf5::File::open_rw(&self.path)
             }
-            None => ::hdf5::File::create(&self.path),
+            // The time of writing is no part of it: equal runs give equal files.
+            None => ::hdf5::File::with_options().with_fcpl(|p| p.obj_track_times(false)).create(&self.path),
         };
         let written = file.and_then(|file| {
             write_columns(&file, &mut self.labelled, &self.layout)?;
             write_failures(&file, &mut self.failed)?;
             file.flush()
         });
-        written.map_err(|e| LabelError::wrap(&self.path, e))
+        written.map_err(|e| LabelError::wrap(&self.target, e))
     }
 }
 

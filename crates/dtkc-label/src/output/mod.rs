@@ -1,7 +1,7 @@
 //! Rows to files and back: CSV, JSON lines, Parquet, HDF5.
 //!
 //! What is written depends on the rows and the [`Layout`] alone, never on how the rows came in portions, so that
-//! parts can be read, joined and written again to the same bytes (the same content for HDF5).
+//! parts can be read, joined and written again to the same bytes.
 
 mod csv;
 mod hdf5;
@@ -15,6 +15,7 @@ use std::io::Write;
 use std::path::Path;
 use std::str::FromStr;
 
+use dtkc_files::Pending;
 use dtkc_item::{ImageShape, Resize};
 
 use crate::error::{LabelError, Result};
@@ -103,14 +104,15 @@ pub trait RowWriter {
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
-/// A writer to a file at `path`, which is not yet the final place.
-pub fn create(path: &Path, format: Format, layout: &Layout, images: Images) -> Result<Box<dyn RowWriter>> {
+/// A writer to a file on its way.
+pub fn create(pending: &Pending, format: Format, layout: &Layout, images: Images) -> Result<Box<dyn RowWriter>> {
+    let path = pending.path();
     let file = || -> Result<_> { Ok(std::io::BufWriter::with_capacity(1 << 18, fs_err::File::create(path)?)) };
     Ok(match format {
         Format::Csv => Box::new(csv::CsvWriter::new(file()?, layout)?),
         Format::Jsonl => Box::new(jsonl::JsonlWriter::new(file()?, layout)),
         Format::Parquet => Box::new(parquet::ParquetWriter::new(path, layout)?),
-        Format::Hdf5 => Box::new(hdf5::Hdf5Writer::new(path, layout, images)?),
+        Format::Hdf5 => Box::new(hdf5::Hdf5Writer::new(pending, layout, images)?),
     })
 }
 

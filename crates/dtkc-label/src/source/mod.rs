@@ -10,9 +10,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use dataset::Table;
+use dtkc_files::Sources;
 use dtkc_item::ItemError;
 use dtkc_source::classes::FolderClasses;
-use dtkc_source::{Body, Found, Input, Passed, SourceError};
+use dtkc_source::{Body, Found, Input, Passed, Pattern, SourceError};
 
 use crate::error::Result;
 
@@ -45,6 +46,18 @@ impl Origin {
         match self {
             Self::Encoded(found) => found.path,
             Self::Row { path, .. } => path,
+        }
+    }
+
+    /// The file that it is read from.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Row { table, .. } => Some(Path::new(table.path())),
+            Self::Encoded(found) => match &found.body {
+                Body::File(path) => Some(path),
+                Body::Slice { archive, .. } | Body::Zip { archive, .. } => Some(archive),
+                Body::Bytes(_) | Body::Broken(_) => None,
+            },
         }
     }
 
@@ -151,6 +164,25 @@ impl Inputs {
         self.inputs.iter().filter_map(|input| match input {
             LabelInput::Encoded(input) => input.folder(),
             LabelInput::Dataset(_) => None,
+        })
+    }
+
+    /// Files and folders that are named directly: nothing may be written over or into them.
+    pub fn sources(&self) -> Sources {
+        Sources::of(self.inputs.iter().filter_map(|input| match input {
+            LabelInput::Dataset(table) => Some(Path::new(table.path())),
+            LabelInput::Encoded(Input::Folder(path) | Input::File(path) | Input::Zip(path) | Input::Tar(path)) => {
+                Some(path)
+            }
+            LabelInput::Encoded(Input::Glob(_) | Input::List(_)) => None,
+        }))
+    }
+
+    /// Patterns.
+    pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.inputs.iter().filter_map(|input| match input {
+            LabelInput::Encoded(Input::Glob(pattern)) => Some(pattern),
+            _ => None,
         })
     }
 

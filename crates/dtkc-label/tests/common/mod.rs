@@ -74,16 +74,16 @@ impl Place {
         command
     }
 
-    /// Runs it and wants success.
+    /// Runs it and wants success. What an earlier call made is replaced.
     #[track_caller]
     pub fn ok(&self, arguments: &[&str]) -> Said {
-        succeeded(self.label(arguments).output().unwrap().into())
+        succeeded(self.label(&forced(arguments)).output().unwrap().into())
     }
 
-    /// Runs it with a text on standard input and wants success.
+    /// Runs it with a text on standard input and wants success. What an earlier call made is replaced.
     #[track_caller]
     pub fn ok_with_input(&self, arguments: &[&str], input: &str) -> Said {
-        succeeded(self.label_with_input(arguments, input))
+        succeeded(self.label_with_input(&forced(arguments), input))
     }
 
     /// Runs it with a text on standard input.
@@ -106,8 +106,13 @@ impl Place {
     /// Joins parts and wants success.
     #[track_caller]
     pub fn merge(&self, parts: &[&str], output: &str) {
-        self.run([&["merge", "-q", "--output", output], parts].concat()).ok();
+        self.run([&["merge", "-q", "--force", "--output", output], parts].concat()).ok();
     }
+}
+
+fn forced<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let force: &[&str] = if arguments.contains(&"--force") { &[] } else { &["--force"] };
+    [arguments, force].concat()
 }
 
 #[track_caller]

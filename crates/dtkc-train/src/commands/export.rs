@@ -3,9 +3,12 @@
 use dtkc_item::Resize;
 use std::path::PathBuf;
 
+use dtkc_cli::Usage;
+use dtkc_files::Sources;
 use dtkc_human as human;
 use dtkc_train::device::DeviceName;
 use dtkc_train::export::{self, ExportOptions, Exported};
+use dtkc_train::run_dir;
 use dtkc_train::saved::Saved;
 
 use super::{print, print_json};
@@ -40,6 +43,9 @@ pub(crate) struct Args {
     /// The ONNX Runtime library, or the folder that holds it.
     #[arg(long, value_name = "PATH")]
     onnxruntime: Option<PathBuf>,
+    /// Replace the file that --out names if it exists; a file that is read is never replaced.
+    #[arg(long)]
+    force: bool,
     /// Print the result as JSON.
     #[arg(long)]
     json: bool,
@@ -47,6 +53,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let saved = Saved::open(&args.run, args.restart, DeviceName::CPU)?;
+    if let Some(out) = &args.out {
+        let data = args.data.as_deref().unwrap_or(&saved.config.data.path);
+        let refused = run_dir::files_read(&args.run, saved.restart).chain([data.to_owned()]);
+        Sources::of(refused).check(out, args.force).map_err(|refused| Usage(refused.to_string()))?;
+    }
     let options = ExportOptions {
         out: args.out.clone().unwrap_or_else(|| args.run.join("model.onnx")),
         data: args.data.clone(),

@@ -64,6 +64,10 @@ pub struct Arrays {
     pub names: Option<Vec<String>>,
     /// How the images were brought to their size, where the file says so.
     pub resize: Option<Resize>,
+    /// Whether this is a dataset of ours, in which every negative label means unlabelled.
+    pub ours: bool,
+    /// Remarks for the user.
+    pub notes: Vec<String>,
 }
 
 impl Arrays {
@@ -83,7 +87,7 @@ pub struct ArrayImporter {
 impl ArrayImporter {
     /// Checks that the parts fit together, and finds the range of values that are not bytes.
     pub fn new(arrays: Arrays) -> Result<Self, ImportError> {
-        let Arrays { format, mut parts, names, resize } = arrays;
+        let Arrays { format, mut parts, names, resize, ours, mut notes } = arrays;
         let Some(first) = parts.first() else {
             return Err(ImportError::source(format, "there are no images"));
         };
@@ -106,7 +110,6 @@ impl ArrayImporter {
             range.join(&range_of(part)?);
         }
         let scale = Scale::choose(&range);
-        let mut notes = Vec::new();
         if !range.bytes {
             notes.push(scale.to_string());
         }
@@ -115,7 +118,11 @@ impl ArrayImporter {
             notes.push("labels were left out because only some parts have them".to_owned());
             parts.iter_mut().for_each(|p| p.labels = None);
         }
-        // Transparency is laid over white.
+        let names = match names {
+            None if !ours => two_signs(&mut parts, &mut notes),
+            names => names,
+        };
+        // Transparency is laid over a background.
         let shape = ImageShape { height, width, channels: if channels == 4 { 3 } else { channels } };
         let description = Description {
             count: Some(parts.iter().map(|p| p.layout.count as u64).sum()),
@@ -157,6 +164,19 @@ fn classes(parts: &[Part], names: Option<Vec<String>>) -> Classes {
     }
 }
 
+/// Labels that are all either -1 or 1 are two classes, as many who work with two have them, and not one class beside
+/// unlabelled items. They get these numbers as names.
+fn two_signs(parts: &mut [Part], notes: &mut Vec<String>) -> Option<Vec<String>> {
+    let all: BTreeSet<i64> = parts.iter().filter_map(|p| p.labels.as_ref()).flatten().copied().collect();
+    if !all.into_iter().eq([-1, 1]) {
+        return None;
+    }
+    let labels = parts.iter_mut().filter_map(|part| part.labels.as_mut()).flatten();
+    labels.for_each(|label| *label = i64::from(*label > 0));
+    notes.push("the labels are -1 and 1 and nothing else, so they are two classes of these names".to_owned());
+    Some(vec!["-1".to_owned(), "1".to_owned()])
+}
+
 /// How many values to read at a time: whole images, or everything.
 fn step(part: &Part) -> Result<usize, ImportError> {
     let values = part.layout.values();
@@ -174,6 +194,8 @@ fn step(part: &Part) -> Result<usize, ImportError> {
 fn range_of(part: &mut Part) -> Result<Span, ImportError> {
     let mut range = Span::empty();
     let step = step(part)?;
+    // Whoever opened the array may have read it to its end already.
+    part.reader.rewind()?;
     loop {
         let block = part.reader.read(step)?;
         range.add(&block);
@@ -224,16 +246,8 @@ fn image(block: &Block, layout: &Layout, k: usize, scale: Scale) -> Vec<u8> {
         Block::Bytes(values) => layout.gather(start, values, |v| pixels.push(v)),
         Block::Floats(values) => layout.gather(start, values, |v| pixels.push(scale.apply(v))),
     }
-    if layout.channels == 4 { over_white(&pixels) } else { pixels }
-}
-
-/// Lays RGBA over white, as an image file with transparency would be.
-fn over_white(rgba: &[u8]) -> Vec<u8> {
-    let blend = |value: u8, alpha: u8| {
-        let (v, a) = (u32::from(value), u32::from(alpha));
-        ((v * a + 255 * (255 - a) + 127) / 255) as u8
-    };
-    rgba.as_chunks::<4>().0.iter().flat_map(|&[r, g, b, a]| [blend(r, a), blend(g, a), blend(b, a)]).collect()
+    // As an image file with transparency would be.
+    if layout.channels == 4 { dtkc_image::flatten(pixels) } else { pixels }
 }
 
 /// Labels from an array: one whole number per image, or one-hot rows.
@@ -328,6 +342,29 @@ mod tests {
         let mut source = ArrayImporter::new(Arrays::new("test", vec![a, b])).unwrap();
         assert_eq!(collect(&mut source), [(vec![0, 128], None), (vec![128, 255], None)]);
         assert!(source.describe().notes[0].contains("from -1 to 1"));
+    }
+
+    #[test]
+    fn two_signs_are_two_classes_and_other_negative_labels_are_none() {
+        let numbers = |labels: &[i64], names: Option<Vec<String>>, ours: bool| {
+            let part = part(
+                &[labels.len(), 1, 1],
+                Order::RowMajor,
+                Block::Bytes(vec![0; labels.len()]),
+                Some(labels.to_vec()),
+            );
+            let arrays = Arrays { names, ours, ..Arrays::new("test", vec![part]) };
+            let mut source = ArrayImporter::new(arrays).unwrap();
+            let labels: Vec<i64> = collect(&mut source).into_iter().map(|(_, label)| label.unwrap()).collect();
+            (labels, source.description.classes, source.description.notes.len())
+        };
+        let both = Some(vec!["-1".to_owned(), "1".to_owned()]);
+        assert_eq!(numbers(&[1, -1, 1], None, false), (vec![1, 0, 1], Classes::Names(both.unwrap()), 1));
+        assert_eq!(numbers(&[1, -1, 1], None, true), (vec![1, -1, 1], Classes::Numbers([1].into()), 0));
+        assert_eq!(numbers(&[0, -1, 1], None, false), (vec![0, -1, 1], Classes::Numbers([0, 1].into()), 0));
+        assert_eq!(numbers(&[-1, -1], None, false), (vec![-1, -1], Classes::Numbers([].into()), 0));
+        let named = Some(vec!["cat".to_owned(), "dog".to_owned()]);
+        assert_eq!(numbers(&[1, -1], named.clone(), false), (vec![1, -1], Classes::Names(named.unwrap()), 0));
     }
 
     #[test]

@@ -11,8 +11,6 @@ pub struct Span {
     pub min: f32,
     /// The largest.
     pub max: f32,
-    /// Whether every value is a whole number.
-    pub whole: bool,
     /// Whether some value is not a number or infinite.
     pub broken: bool,
     /// Whether the values are bytes already.
@@ -22,7 +20,7 @@ pub struct Span {
 impl Span {
     /// Nothing seen yet.
     pub const fn empty() -> Self {
-        Self { min: f32::INFINITY, max: f32::NEG_INFINITY, whole: true, broken: false, bytes: true }
+        Self { min: f32::INFINITY, max: f32::NEG_INFINITY, broken: false, bytes: true }
     }
 
     /// Takes more values into account.
@@ -32,7 +30,6 @@ impl Span {
         for &value in values {
             self.min = self.min.min(value);
             self.max = self.max.max(value);
-            self.whole &= value.fract() == 0.0;
             self.broken |= !value.is_finite();
         }
     }
@@ -41,7 +38,6 @@ impl Span {
     pub fn join(&mut self, other: &Self) {
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
-        self.whole &= other.whole;
         self.broken |= other.broken;
         self.bytes &= other.bytes;
     }
@@ -62,14 +58,17 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Chooses by the range: bytes, and whole numbers up to 255 that reach at least 128, are kept; 0 to 1
-    /// is taken as that, even where no value is quite 0 or 1; anything else is stretched from its own range.
+    /// Chooses by the range: bytes, and values from 0 to 255 that reach at least 128, are kept (rounded); 0 to 1
+    /// is taken as that, even where no value is quite 0 or 1, and so is -1 to 1 where a value is below -0.5; anything
+    /// else is stretched from its own range.
     pub fn choose(range: &Span) -> Self {
-        let Span { min, max, whole, bytes, .. } = *range;
-        if bytes || (whole && min >= 0.0 && (128.0..=255.0).contains(&max)) {
+        let Span { min, max, bytes, .. } = *range;
+        if bytes || (min >= 0.0 && (128.0..=255.0).contains(&max)) {
             Self::Keep
         } else if min >= 0.0 && max <= 1.0 {
             Self::Stretch { min: 0.0, max: 1.0 }
+        } else if (-1.0..-0.5).contains(&min) && max <= 1.0 {
+            Self::Stretch { min: -1.0, max: 1.0 }
         } else {
             Self::Stretch { min, max }
         }
@@ -112,7 +111,10 @@ mod tests {
     fn the_range_decides() {
         assert_eq!(Scale::choose(&range(&[0.1, 0.9])), Scale::Stretch { min: 0.0, max: 1.0 });
         assert_eq!(Scale::choose(&range(&[-1.0, 1.0])), Scale::Stretch { min: -1.0, max: 1.0 });
+        assert_eq!(Scale::choose(&range(&[-0.9, 0.7])), Scale::Stretch { min: -1.0, max: 1.0 });
+        assert_eq!(Scale::choose(&range(&[-0.5, 0.4])), Scale::Stretch { min: -0.5, max: 0.4 });
         assert_eq!(Scale::choose(&range(&[0.0, 254.0])), Scale::Keep);
+        assert_eq!(Scale::choose(&range(&[0.5, 253.25])), Scale::Keep);
         assert_eq!(Scale::choose(&range(&[0.0, 16.0])), Scale::Stretch { min: 0.0, max: 16.0 });
         assert_eq!(Scale::choose(&range(&[0.0, 65535.0])), Scale::Stretch { min: 0.0, max: 65535.0 });
         assert_eq!(Scale::choose(&Span::empty()), Scale::Keep);
