@@ -10,9 +10,9 @@ mod contain;
 mod decode;
 mod error;
 mod fit;
-mod jpeg;
 mod limits;
 mod prepare;
+mod walk;
 
 pub use limits::{Limits, Probe, probe};
 pub use prepare::Preparer;

@@ -17,9 +17,11 @@
 //! program around it turns signals into those, starts the log and prints where the service is.
 
 mod answer;
+mod client;
 pub mod config;
 mod engine;
 pub mod error;
+mod extent;
 mod intake;
 mod keys;
 mod metrics;

@@ -9,6 +9,7 @@ use actix_web::web::Bytes;
 use dtkc_item::ItemError;
 use dtkc_source::zip::{self, Seen, ZipEntry, ZipProblem};
 
+use super::name::name as cut;
 use crate::answer::PassedOver;
 use crate::engine::{Content, Upload};
 use crate::error::ApiError;
@@ -48,7 +49,7 @@ pub fn open(bytes: Bytes, limits: ArchiveLimits) -> Result<(Vec<Upload>, PassedO
         let (name, entry) = match seen {
             Seen::Image(name, entry) => (name, entry),
             Seen::Passed(name, reason) => {
-                passed.add(name, reason);
+                passed.add(&cut(name), reason);
                 return ControlFlow::Continue(());
             }
         };
@@ -58,7 +59,7 @@ pub fn open(bytes: Bytes, limits: ArchiveLimits) -> Result<(Vec<Upload>, PassedO
         } else if unpacked > unpacked_limit {
             problem = Some(ApiError::UnpackedTooLarge { limit: unpacked_limit });
         } else {
-            names.push(name);
+            names.push(cut(&name));
             entries.push(entry);
             return ControlFlow::Continue(());
         }

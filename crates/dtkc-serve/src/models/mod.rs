@@ -6,7 +6,7 @@ mod slot;
 use std::path::Path;
 
 pub use names::clean as clean_name;
-pub use slot::{Reloaded, Slot, queue_full};
+pub use slot::{Reloaded, Served, Slot, queue_full};
 
 use crate::metrics::Metrics;
 
