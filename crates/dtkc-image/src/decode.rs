@@ -44,7 +44,9 @@ pub fn decode(
         limits.check_work(pixels, work)?;
         admit(work)?;
         let (kind, total) = (decoder.color_type(), decoder.total_bytes());
-        if total > limits.max_alloc() {
+        // The TIFF decoder gives the pixels only after it has all of them.
+        let copies = if format == ImageFormat::Tiff { 2 } else { 1 };
+        if total.saturating_mul(copies) > limits.max_alloc() {
             return Err(too_much_memory(format, limits));
         }
         // Zeroed every time: a decoder that leaves a hole must not show the image before.

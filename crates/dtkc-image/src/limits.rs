@@ -8,6 +8,12 @@ use crate::{decode, error};
 /// about five times over its picture; a hundred times is possible.
 const PASSES: u64 = 8;
 
+/// Room for tables and rows.
+const TABLES: u64 = 16 << 20;
+/// The hungriest decoder is that of progressive JPEGs in four colours: two bytes for each of them, and three for the
+/// result.
+const BYTES_PER_PIXEL: u64 = 12;
+
 /// How much one image may cost. Checked before decoding, so a small file that claims to be huge
 /// costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +34,13 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The most memory that preparing one image takes, whatever is in it: what decoders make of its pixels, and copies of
+    /// the file on the way to them.
+    pub fn memory(&self) -> u64 {
+        let pixels = self.max_pixels.saturating_mul(BYTES_PER_PIXEL);
+        pixels.saturating_add(TABLES).saturating_add(self.max_bytes.saturating_mul(3))
+    }
+
     /// Checks the number of encoded bytes.
     pub(crate) fn check_bytes(&self, bytes: usize) -> Result<(), ItemError> {
         match bytes as u64 {
@@ -58,7 +71,7 @@ impl Limits {
     /// Bytes that a decoder may allocate: four channels of 16 bits for every allowed pixel, and some
     /// room for tables and rows.
     pub(crate) fn max_alloc(&self) -> u64 {
-        self.max_pixels.saturating_mul(8).saturating_add(16 << 20)
+        self.max_pixels.saturating_mul(8).saturating_add(TABLES)
     }
 }
 

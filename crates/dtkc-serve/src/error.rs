@@ -304,7 +304,13 @@ fn reason(text: &str) -> String {
         ("expected a sequence", "expected a list"),
         ("expected a map", "expected an object"),
     ];
-    let shown = shown(text);
+    // What the program calls a thing means nothing to its clients.
+    let named = |(before, rest): (&str, &str)| {
+        let behind = rest.find(" at line ").map_or("", |at| &rest[at..]);
+        format!("{before}expected an object{behind}")
+    };
+    let text = text.split_once("expected struct ").map_or_else(|| text.to_owned(), named);
+    let shown = shown(&text);
     WORDS
         .iter()
         .fold(shown, |text, (theirs, ours)| if text.contains(theirs) { text.replace(theirs, ours) } else { text })
@@ -360,6 +366,12 @@ mod tests {
             told,
             "the query cannot be used: a number is expected, whole and not negative; /docs lists the parameters"
         );
+    }
+
+    #[test]
+    fn types_of_the_program_are_not_named() {
+        let told = reason("invalid length 0, expected struct ClusterName with 1 element at line 1 column 2");
+        assert_eq!(told, "invalid length 0, expected an object at line 1 column 2");
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Upload {
         match &self.content {
             Content::Encoded(bytes) | Content::Pixels(bytes) => bytes.len(),
             Content::Base64(text) => text.len() / 4 * 3,
-            Content::Zipped(archive, index) => archive.packed_size(*index),
+            Content::Zipped(archive, index) => archive.size(*index),
             #[cfg(test)]
             Content::Fatal => 1,
         }

@@ -77,10 +77,10 @@ pub fn open(bytes: Bytes, limits: ArchiveLimits) -> Result<(Vec<Upload>, PassedO
 }
 
 impl Archive {
-    /// Packed bytes of one image.
-    pub fn packed_size(&self, index: usize) -> usize {
-        let packed = self.entries.get(index).map_or(0, ZipEntry::packed_size);
-        usize::try_from(packed).unwrap_or(usize::MAX).min(self.bytes.len())
+    /// Bytes of one image after unpacking, as far as they are unpacked.
+    pub fn size(&self, index: usize) -> usize {
+        let size = self.entries.get(index).map_or(0, ZipEntry::size);
+        usize::try_from(size.min(self.max_bytes)).unwrap_or(usize::MAX)
     }
 
     /// The bytes of one image file.
