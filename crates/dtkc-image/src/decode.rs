@@ -4,12 +4,17 @@ use std::error::Error;
 use std::io::{Cursor, ErrorKind};
 
 use dtkc_item::{Color, ItemError};
+use image::codecs::tiff::TiffDecoder;
 use image::metadata::Orientation;
 use image::{ImageDecoder, ImageFormat, ImageReader};
 
 use crate::color::reduce;
 use crate::contain::contain;
-use crate::{Limits, Probe, error, jpeg};
+use crate::walk::{Walk, walk};
+use crate::{Limits, Probe, error};
+
+/// The longest that a decoder's own words may be in a sentence.
+const MOST_WORDS: usize = 160;
 
 /// Decoded pixels, as they lie in the file: the orientation is still to be applied.
 pub struct Decoded {
@@ -21,14 +26,27 @@ pub struct Decoded {
 }
 
 /// Decodes `bytes` into `buffer`, which is reused and grows as needed. Colour becomes gray where
-/// `wanted` says so.
-pub fn decode(bytes: &[u8], limits: &Limits, wanted: Color, buffer: &mut Vec<u8>) -> Result<Decoded, ItemError> {
+/// `wanted` says so. `admit` hears before the decoding how many pixels it will go over, and may refuse.
+pub fn decode(
+    bytes: &[u8],
+    limits: &Limits,
+    wanted: Color,
+    buffer: &mut Vec<u8>,
+    admit: impl FnOnce(u64) -> Result<(), ItemError>,
+) -> Result<Decoded, ItemError> {
     let format = format_of(bytes, limits)?;
     contained(format, || {
-        let (decoder, orientation) = open(bytes, format, limits)?;
+        let walked = walk(bytes, format, limits)?;
+        let (decoder, orientation) = open(&walked, format, limits)?;
         let (width, height) = decoder.dimensions();
+        let pixels = u64::from(width) * u64::from(height);
+        let work = walked.work.unwrap_or(0).max(pixels);
+        limits.check_work(pixels, work)?;
+        admit(work)?;
         let (kind, total) = (decoder.color_type(), decoder.total_bytes());
-        if total > limits.max_alloc() {
+        // The TIFF decoder gives the pixels only after it has all of them.
+        let copies = if format == ImageFormat::Tiff { 2 } else { 1 };
+        if total.saturating_mul(copies) > limits.max_alloc() {
             return Err(too_much_memory(format, limits));
         }
         // Zeroed every time: a decoder that leaves a hole must not show the image before.
@@ -45,7 +63,8 @@ pub fn decode(bytes: &[u8], limits: &Limits, wanted: Color, buffer: &mut Vec<u8>
 pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ItemError> {
     let format = format_of(bytes, limits)?;
     contained(format, || {
-        let (decoder, orientation) = open(bytes, format, limits)?;
+        let walked = walk(bytes, format, limits)?;
+        let (decoder, orientation) = open(&walked, format, limits)?;
         let channels = decoder.color_type().channel_count();
         let (mut width, mut height) = decoder.dimensions();
         if swaps_sides(orientation) {
@@ -75,27 +94,36 @@ fn contained<T>(format: ImageFormat, body: impl FnOnce() -> Result<T, ItemError>
 
 /// A decoder that has read the header, with the claimed size checked, and the orientation.
 fn open<'a>(
-    bytes: &'a [u8],
+    walked: &'a Walk<'_>,
     format: ImageFormat,
     limits: &Limits,
-) -> Result<(impl ImageDecoder + use<'a>, Orientation), ItemError> {
-    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+) -> Result<(Box<dyn ImageDecoder + 'a>, Orientation), ItemError> {
+    if format == ImageFormat::WebP && !walked.complete {
+        // Its decoder would ask for as much memory as a chunk claims to need.
+        return Err(error::truncated(name(format)));
+    }
+    let failed = |e| explain(e, format, limits);
     // Sides are not limited here but below, where the size is known and can be told.
     let mut decoder_limits = image::Limits::no_limits();
     decoder_limits.max_alloc = Some(limits.max_alloc());
-    reader.limits(decoder_limits);
-    let mut decoder = reader.into_decoder().map_err(|e| explain(e, format, limits))?;
-    let (width, height) = decoder.dimensions();
-    limits.check_size(width, height)?;
-    let (complete, orientation) = match format {
-        ImageFormat::Jpeg => {
-            let jpeg::Segments { complete, orientation } = jpeg::walk(bytes);
-            (complete, orientation)
-        }
-        _ => (!riff_is_cut(format, bytes), decoder.orientation().unwrap_or(Orientation::NoTransforms)),
+    let content = Cursor::new(&walked.bytes[..]);
+    let (decoder, orientation): (Box<dyn ImageDecoder + 'a>, _) = if format == ImageFormat::Tiff {
+        let mut decoder = TiffDecoder::new(content).map_err(failed)?;
+        // While its own limits hold: ours would let one tag fill the memory for all pixels.
+        let orientation = decoder.orientation().ok();
+        limits.check_size(decoder.dimensions().0, decoder.dimensions().1)?;
+        decoder.set_limits(decoder_limits).map_err(failed)?;
+        (Box::new(decoder), orientation)
+    } else {
+        let mut reader = ImageReader::with_format(content, format);
+        reader.limits(decoder_limits);
+        let mut decoder = reader.into_decoder().map_err(failed)?;
+        limits.check_size(decoder.dimensions().0, decoder.dimensions().1)?;
+        let orientation = walked.orientation.or_else(|| decoder.orientation().ok());
+        (Box::new(decoder), orientation)
     };
-    match complete {
-        true => Ok((decoder, orientation)),
+    match walked.complete {
+        true => Ok((decoder, orientation.unwrap_or(Orientation::NoTransforms))),
         false => Err(error::truncated(name(format))),
     }
 }
@@ -150,7 +178,9 @@ fn one_line(error: &dyn Error) -> String {
         Some((before, after)) if before.starts_with("Format error decoding") => after,
         _ => &text,
     };
-    text.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
+    // Some decoders give their words in quotes, as a program would write them.
+    let text = text.trim().trim_matches('"').trim_end_matches('.');
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MOST_WORDS).collect()
 }
 
 fn name(format: ImageFormat) -> &'static str {
@@ -163,15 +193,5 @@ fn name(format: ImageFormat) -> &'static str {
         ImageFormat::Tiff => "TIFF",
         ImageFormat::Pnm => "PNM",
         _ => "image",
-    }
-}
-
-/// Whether a WebP file is shorter than it says; its decoder would call the data corrupt.
-fn riff_is_cut(format: ImageFormat, bytes: &[u8]) -> bool {
-    match (format, bytes) {
-        (ImageFormat::WebP, &[_, _, _, _, a, b, c, d, ..]) => {
-            bytes.len() as u64 - 8 < u64::from(u32::from_le_bytes([a, b, c, d]))
-        }
-        _ => false,
     }
 }

@@ -50,6 +50,15 @@ pub fn too_much_memory(format: &str, limit: u64) -> ItemError {
     )
 }
 
+/// Decoding would go over the picture too often.
+pub fn too_costly(pixels: u64, work: u64, most: u64) -> ItemError {
+    let remedy = "save it as an ordinary PNG or as a JPEG that is not progressive";
+    let sentence = format_args!(
+        "decoding the image's {pixels} pixels would go over {work} in all, more than the limit of {most}; {remedy}"
+    );
+    ItemError::new("too_costly", sentence)
+}
+
 /// The image has no pixels.
 pub fn no_pixels(width: u32, height: u32) -> ItemError {
     ItemError::new("no_pixels", format_args!("the image has no pixels ({width}x{height})"))
@@ -93,6 +102,11 @@ mod tests {
             (
                 too_much_memory("TIFF", 9),
                 "too_large: the TIFF image would take more than 9 bytes to decode; save it with fewer bits or pixels",
+            ),
+            (
+                too_costly(5, 9, 8),
+                "too_costly: decoding the image's 5 pixels would go over 9 in all, more than the limit of 8; \
+                 save it as an ordinary PNG or as a JPEG that is not progressive",
             ),
             (no_pixels(0, 4), "no_pixels: the image has no pixels (0x4)"),
             (

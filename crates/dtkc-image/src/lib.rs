@@ -11,9 +11,9 @@ mod contain;
 mod decode;
 mod error;
 mod fit;
-mod jpeg;
 mod limits;
 mod prepare;
+mod walk;
 
 pub use color::flatten;
 pub use limits::{Limits, Probe, probe};

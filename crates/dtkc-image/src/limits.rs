@@ -4,6 +4,16 @@ use dtkc_item::ItemError;
 
 use crate::{decode, error};
 
+/// Decoding may go so many times over as many pixels as an image may have. A progressive JPEG as programs write it goes
+/// about five times over its picture; a hundred times is possible.
+const PASSES: u64 = 8;
+
+/// Room for tables and rows.
+const TABLES: u64 = 16 << 20;
+/// The hungriest decoder is that of progressive JPEGs in four colours: two bytes for each of them, and three for the
+/// result.
+const BYTES_PER_PIXEL: u64 = 12;
+
 /// How much one image may cost. Checked before decoding, so a small file that claims to be huge
 /// costs nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +34,13 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The most memory that preparing one image takes, whatever is in it: what decoders make of its pixels, and copies of
+    /// the file on the way to them.
+    pub fn memory(&self) -> u64 {
+        let pixels = self.max_pixels.saturating_mul(BYTES_PER_PIXEL);
+        pixels.saturating_add(TABLES).saturating_add(self.max_bytes.saturating_mul(3))
+    }
+
     /// Checks the number of encoded bytes.
     pub(crate) fn check_bytes(&self, bytes: usize) -> Result<(), ItemError> {
         match bytes as u64 {
@@ -45,10 +62,16 @@ impl Limits {
         Ok(())
     }
 
+    /// Checks how many pixels decoding would go over, where the picture itself has `pixels`.
+    pub(crate) fn check_work(&self, pixels: u64, work: u64) -> Result<(), ItemError> {
+        let most = self.max_pixels.saturating_mul(PASSES);
+        if work > most { Err(error::too_costly(pixels, work, most)) } else { Ok(()) }
+    }
+
     /// Bytes that a decoder may allocate: four channels of 16 bits for every allowed pixel, and some
     /// room for tables and rows.
     pub(crate) fn max_alloc(&self) -> u64 {
-        self.max_pixels.saturating_mul(8).saturating_add(16 << 20)
+        self.max_pixels.saturating_mul(8).saturating_add(TABLES)
     }
 }
 
@@ -83,5 +106,9 @@ mod tests {
         assert_eq!(code(limits.check_size(100, 50)), "ok");
         assert!(too_large.into_iter().all(|(width, height)| code(limits.check_size(width, height)) == "too_large"));
         assert_eq!(code(limits.check_size(0, 5)), "no_pixels");
+        assert_eq!(
+            (code(limits.check_work(10, 40_000)), code(limits.check_work(10, 40_001))),
+            ("ok".into(), "too_costly".into())
+        );
     }
 }

@@ -60,8 +60,19 @@ impl Preparer {
     /// Like [`Preparer::prepare`], into a buffer of exactly [`ImageSpec::bytes`] bytes. After an error the
     /// buffer's content is not defined.
     pub fn prepare_into(&mut self, bytes: &[u8], out: &mut [u8]) -> Result<(), ItemError> {
+        self.prepare_if(bytes, out, |_| Ok(()))
+    }
+
+    /// Like [`Preparer::prepare_into`], but asks first: `admit` hears how many pixels decoding will go over, which is more
+    /// than the image has where that happens in several passes. Its refusal is the image's error.
+    pub fn prepare_if(
+        &mut self,
+        bytes: &[u8],
+        out: &mut [u8],
+        admit: impl FnOnce(u64) -> Result<(), ItemError>,
+    ) -> Result<(), ItemError> {
         self.check_out(out)?;
-        let decoded = decode(bytes, &self.limits, self.spec.color, &mut self.pixels);
+        let decoded = decode(bytes, &self.limits, self.spec.color, &mut self.pixels, admit);
         let result = decoded.and_then(|Decoded { width, height, color, orientation }| {
             let picture = Picture { pixels: &self.pixels, height, width, color, orientation };
             self.fitter.fit(&picture, &self.spec, out)

@@ -20,6 +20,12 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Forgets the items; the memory stays.
+    pub fn clear(&mut self) {
+        self.pixels.clear();
+        self.rows.clear();
+    }
+
     /// Items that can be used.
     pub fn usable(&self) -> usize {
         self.rows.iter().filter(|row| row.is_ok()).count()
@@ -47,19 +53,23 @@ impl Worker {
     /// Makes items ready, in order, in place of what `batch` held before.
     pub fn prepare<I: Prepare>(&mut self, items: impl IntoIterator<Item = I>, batch: &mut Prepared) {
         let items = items.into_iter();
-        let each = self.preparer.spec().bytes();
-        batch.rows.clear();
-        batch.pixels.clear();
-        batch.pixels.reserve(items.size_hint().0 * each);
-        let mut usable = 0;
+        batch.clear();
+        batch.pixels.reserve(items.size_hint().0 * self.preparer.spec().bytes());
         for item in items {
-            let start = usable * each;
-            batch.pixels.resize(start + each, 0);
-            let row = self.contained(&item, &mut batch.pixels[start..]).map(|()| usable);
-            usable += usize::from(row.is_ok());
-            batch.rows.push(row);
+            self.add(&item, batch);
         }
-        batch.pixels.truncate(usable * each);
+    }
+
+    /// Makes one more item ready, behind what `batch` holds.
+    pub fn add(&mut self, item: &impl Prepare, batch: &mut Prepared) {
+        let each = self.preparer.spec().bytes();
+        let start = batch.pixels.len();
+        batch.pixels.resize(start + each, 0);
+        let row = self.contained(item, &mut batch.pixels[start..]).map(|()| start / each.max(1));
+        if row.is_err() {
+            batch.pixels.truncate(start);
+        }
+        batch.rows.push(row);
     }
 
     /// The same for items that need no decoding. Images of the model's own shape go to it as they are.

@@ -1,13 +1,14 @@
 //! The answer to an assignment: JSON, CSV or one JSON object per line.
 
 use actix_web::HttpRequest;
-use actix_web::http::header::{Accept, Header};
+use actix_web::http::header::{Accept, Header, Quality, QualityItem};
+use actix_web::mime::Mime;
 use dtkc_human::cell;
 use dtkc_source::Reason;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::engine::{Outcome, Row};
+use crate::engine::Outcome;
 use crate::error::ApiError;
 
 /// One entry per image, in the order in which they were sent; those of a zip in natural order of their names.
@@ -134,13 +135,6 @@ pub struct Assigned {
 }
 
 impl Assigned {
-    /// True where writing the answer takes long enough to keep other connections waiting.
-    pub fn is_large(&self) -> bool {
-        let numbers = |row: &Row| self.top_k.min(row.probabilities.len()) + row.embedding.as_ref().map_or(0, Vec::len);
-        let per_image = self.outcomes.iter().find_map(|o| o.as_ref().ok()).map_or(0, numbers);
-        self.outcomes.len() * (per_image + 1) > 2000
-    }
-
     /// Puts the answer together.
     pub fn into_answer(self) -> AssignAnswer {
         let failed = self.outcomes.iter().filter(|o| o.is_err()).count();
@@ -194,16 +188,25 @@ pub enum Format {
 }
 
 impl Format {
-    /// What the client likes best of what we have; JSON where it has no wish that we can meet.
+    /// What the client likes best of what we have; JSON where it has no wish that we can meet. A quality of 0 means
+    /// that it does not want that form.
     pub fn wanted(request: &HttpRequest) -> Self {
-        let Ok(accept) = Accept::parse(request) else { return Self::Json };
-        let known = |essence: &str| match essence {
+        let Ok(Accept(mut wishes)) = Accept::parse(request) else { return Self::Json };
+        let essence = |wish: &QualityItem<Mime>| Self::known(wish.item.essence_str());
+        let unwanted: Vec<Self> =
+            wishes.iter().filter(|wish| wish.quality == Quality::ZERO).filter_map(essence).collect();
+        wishes.retain(|wish| wish.quality > Quality::ZERO);
+        let mut ranked = Accept(wishes).ranked().into_iter().filter_map(|mime| Self::known(mime.essence_str()));
+        ranked.find(|form| !unwanted.contains(form)).unwrap_or(Self::Json)
+    }
+
+    fn known(essence: &str) -> Option<Self> {
+        match essence {
             "application/json" | "application/*" | "*/*" => Some(Self::Json),
             "text/csv" | "text/*" => Some(Self::Csv),
             "application/x-ndjson" | "application/ndjson" | "application/jsonl" => Some(Self::Ndjson),
             _ => None,
-        };
-        accept.ranked().iter().find_map(|mime| known(mime.essence_str())).unwrap_or(Self::Json)
+        }
     }
 
     /// The content type.
@@ -276,6 +279,7 @@ mod tests {
     use dtkc_item::ItemError;
 
     use super::*;
+    use crate::engine::Row;
 
     fn answer(top_k: usize, embedding: Option<Vec<f32>>) -> AssignAnswer {
         let row = Row { cluster: 1, probabilities: vec![0.25, 0.5, 0.25], embedding };
@@ -364,6 +368,9 @@ mod tests {
         assert_eq!(wanted("text/html, application/xhtml+xml, */*;q=0.8"), Format::Json);
         assert_eq!(wanted("application/json;q=0.2, text/csv"), Format::Csv);
         assert_eq!(wanted("image/png"), Format::Json);
+        assert_eq!(wanted("text/csv;q=0"), Format::Json);
+        assert_eq!(wanted("text/csv;q=0, application/x-ndjson;q=0.1"), Format::Ndjson);
+        assert_eq!(wanted("text/*, text/csv;q=0"), Format::Json);
         assert_eq!(Format::wanted(&TestRequest::default().to_http_request()), Format::Json);
     }
 }

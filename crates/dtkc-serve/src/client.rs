@@ -4,13 +4,22 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::LazyLock;
 
-use actix_web::HttpRequest;
 use actix_web::http::header::HeaderMap;
+use actix_web::{HttpMessage, HttpRequest};
 
 use crate::config::ServeConfig;
 
+/// A number that stands for a client: its key, or its address where it needs none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client(pub u64);
+
+/// Who sends a request, as the guard found out; everybody is the same where nobody asked.
+pub fn of(request: &HttpRequest) -> u64 {
+    request.extensions().get::<Client>().map_or(0, |client| client.0)
+}
+
 /// A client by its address, as a number.
-pub fn of(request: &HttpRequest, config: &ServeConfig) -> u64 {
+pub fn by_address(request: &HttpRequest, config: &ServeConfig) -> u64 {
     static HASH: LazyLock<RandomState> = LazyLock::new(RandomState::new);
     let peer = request.peer_addr().map(|address| address.ip());
     HASH.hash_one(peer.map(|peer| network(behind(peer, request.headers(), &config.trusted_proxy))))
@@ -45,6 +54,8 @@ pub fn network(address: IpAddr) -> IpAddr {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use actix_web::http::header::{HeaderName, HeaderValue};
+    use actix_web::test::TestRequest;
+    use clap::Parser;
 
     use super::*;
 
@@ -59,6 +70,15 @@ mod tests {
         }
         let proxies: Vec<IpAddr> = proxies.iter().map(|proxy| ip(proxy)).collect();
         behind(ip(peer), &headers, &proxies)
+    }
+
+    #[test]
+    fn a_client_is_an_address_whatever_its_port() {
+        let config = ServeConfig::parse_from(["dtkc-serve"]);
+        let request = |peer: &str| TestRequest::default().peer_addr(peer.parse().unwrap()).to_http_request();
+        let number = |peer: &str| by_address(&request(peer), &config);
+        assert_eq!(number("10.0.0.1:1000"), number("10.0.0.1:2000"));
+        assert_ne!(number("10.0.0.1:1000"), number("10.0.0.2:1000"));
     }
 
     #[test]

@@ -25,6 +25,9 @@ Then, with an image at hand:
 Every flag can also be given as the environment variable named in its description; a flag wins.
 SIGTERM stops after the accepted requests are answered; SIGHUP loads changed model files.";
 
+/// As many of the largest images may come in one request, or more smaller ones.
+const REQUEST_FACTOR: u64 = 16;
+
 /// Sorts images into the clusters of a trained model, over HTTP, with a web page.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "dtkc-serve", version, after_help = EXAMPLES)]
@@ -71,6 +74,11 @@ pub struct ServeConfig {
     #[arg(long, value_name = "PIXELS", env = "DTKC_MAX_IMAGE_PIXELS", default_value_t = 64 << 20)]
     pub max_image_pixels: u64,
 
+    /// Most pixels of all images in one request, each pass of a progressive JPEG over its picture counted; images beyond
+    /// that fail alone [default: 16 times --max-image-pixels]
+    #[arg(long, value_name = "PIXELS", env = "DTKC_MAX_REQUEST_PIXELS")]
+    pub max_request_pixels: Option<u64>,
+
     /// Most images in one request [default: 1000, or --max-queue where that is less]
     #[arg(long, value_name = "IMAGES", env = "DTKC_MAX_IMAGES")]
     pub max_images: Option<usize>,
@@ -89,7 +97,7 @@ pub struct ServeConfig {
     pub drain: Duration,
 
     /// Most connections in all; a few more are taken for health checks
-    #[arg(long, value_name = "N", env = "DTKC_MAX_CONNECTIONS", default_value_t = 4096)]
+    #[arg(long, value_name = "N", env = "DTKC_MAX_CONNECTIONS", default_value_t = 1024)]
     pub max_connections: usize,
 
     /// Most connections of one client (an IPv4 address, an IPv6 network); trusted proxies have no such limit
@@ -185,6 +193,11 @@ impl ServeConfig {
         positive("--max-client-connections", Some(self.max_client_connections))?;
         at_most("--max-connections", self.max_connections, 1_000_000)?;
         positive("--max-image-pixels", Some(self.max_image_pixels as usize))?;
+        if self.max_request_pixels.is_some_and(|pixels| pixels < self.max_image_pixels) {
+            return usage(
+                "--max-request-pixels is less than --max-image-pixels, so the largest image could never be accepted; raise it",
+            );
+        }
         at_most("--workers", self.workers.unwrap_or(1), 1024)?;
         at_most("--http-threads", self.http_threads.unwrap_or(1), 256)?;
         at_most("--max-batch", self.max_batch, 4096)?;
@@ -237,6 +250,11 @@ impl ServeConfig {
     /// Most images in one request.
     pub fn images_per_request(&self) -> usize {
         self.max_images.unwrap_or(1000.min(self.max_queue))
+    }
+
+    /// Most pixels that decoding the images of one request may go over.
+    pub fn request_pixels(&self) -> u64 {
+        self.max_request_pixels.unwrap_or(self.max_image_pixels.saturating_mul(REQUEST_FACTOR))
     }
 
     /// What one image may cost.
@@ -320,7 +338,8 @@ mod tests {
 
     #[test]
     fn wrong_values_are_refused_in_one_sentence() {
-        let cases: [(&[&str], &str); 15] = [
+        let cases: [(&[&str], &str); 16] = [
+            (&["--max-request-pixels", "5"], "--max-request-pixels"),
             (&["--workers", "0"], "--workers is 0"),
             (&["--max-batch", "0"], "--max-batch is 0"),
             (&["--max-queue", "8", "--max-images", "9"], "raise --max-queue"),

@@ -14,7 +14,7 @@ pub enum ApiError {
     #[error("there is nothing at this path; /docs lists every path")]
     NotFound,
     /// The path exists, for other methods.
-    #[error("this path does not answer {method}; use {allowed}")]
+    #[error("this path does not answer {}; use {allowed}", shown(method))]
     MethodNotAllowed {
         /// What was asked.
         method: String,
@@ -22,13 +22,13 @@ pub enum ApiError {
         allowed: &'static str,
     },
     /// No model of that name is served.
-    #[error("there is no model '{0}' here; GET /v1/models lists the models")]
+    #[error("there is no model '{}' here; GET /v1/models lists the models", shown(.0))]
     UnknownModel(String),
     /// Models have one version only.
-    #[error("the model has no version '{0}'; use version 1 or none")]
+    #[error("the model has no version '{}'; use version 1 or none", shown(.0))]
     UnknownVersion(String),
     /// The model has no such cluster.
-    #[error("the model has no cluster {id}; its clusters are 0 to {last}")]
+    #[error("the model has no cluster {}; its clusters are 0 to {last}", shown(id))]
     UnknownCluster {
         /// What was asked.
         id: String,
@@ -42,13 +42,13 @@ pub enum ApiError {
     #[error("the request body ended early or could not be read ({0}); send it again")]
     BrokenBody(String),
     /// Not JSON, or not of the documented form.
-    #[error("the JSON body cannot be used: {0}; /docs shows the expected form")]
+    #[error("the JSON body cannot be used: {}; /docs shows the expected form", reason(.0))]
     BadJson(String),
     /// A query parameter cannot be read.
-    #[error("the query cannot be used: {0}; /docs lists the parameters")]
+    #[error("the query cannot be used: {}; /docs lists the parameters", reason(.0))]
     BadQuery(String),
     /// A part of the path cannot be read.
-    #[error("the path cannot be used: {0}; /docs lists the paths")]
+    #[error("the path cannot be used: {}; /docs lists the paths", reason(.0))]
     BadPath(String),
     /// The multipart form breaks the rules or was cut short.
     #[error(
@@ -56,7 +56,7 @@ pub enum ApiError {
     )]
     BadMultipart(String),
     /// The archive cannot be opened.
-    #[error("the zip cannot be opened ({0}); pack it again as an ordinary zip")]
+    #[error("the zip cannot be opened ({}); pack it again as an ordinary zip", shown(.0))]
     BadZip(String),
     /// The request holds no image at all.
     #[error("the request holds no image; send at least one file, or one item in 'images'")]
@@ -76,6 +76,17 @@ pub enum ApiError {
         /// What is allowed.
         limit: u64,
     },
+    /// An answer that would take more memory than all answers may.
+    #[error(
+        "the answer would take up to {}, more than the {} that are allowed; send fewer images at a time, or ask for less about each",
+        dtkc_human::bytes(*.bytes), dtkc_human::bytes(*.limit)
+    )]
+    AnswerTooLarge {
+        /// What it would take at most.
+        bytes: u64,
+        /// What is allowed.
+        limit: u64,
+    },
     /// More images than allowed.
     #[error("the request has more than the {limit} images that are allowed; send them in several requests")]
     TooManyImages {
@@ -84,20 +95,21 @@ pub enum ApiError {
     },
     /// A content type that is not understood here.
     #[error(
-        "the content type {0} is not understood; send an image (image/png, ...), application/zip, multipart/form-data or application/json; with curl: -F image=@file"
+        "the content type {} is not understood; send an image (image/png, ...), application/zip, multipart/form-data or application/json; with curl: -F image=@file",
+        shown(.0)
     )]
     WrongType(String),
     /// A content type that is not understood where JSON is expected.
-    #[error("the content type {0} is not understood; send application/json")]
+    #[error("the content type {} is not understood; send application/json", shown(.0))]
     NotJsonType(String),
     /// A content encoding that is not understood.
-    #[error("the content encoding {0} is not understood; send the body plain, or with gzip or deflate")]
+    #[error("the content encoding '{}' is not understood; send the body plain, or with gzip or deflate", shown(.0))]
     WrongEncoding(String),
     /// A tensor of the inference protocol that does not fit the model.
-    #[error("the inference request cannot be used: {0}")]
+    #[error("the inference request cannot be used: {}", shown(.0))]
     BadTensor(String),
     /// A name that is not allowed.
-    #[error("the cluster name cannot be used: {0}")]
+    #[error("the cluster name cannot be used: {}", shown(.0))]
     BadName(String),
     /// Keys are required and none was sent.
     #[error("this service needs a key; send it as 'Authorization: Bearer KEY' or 'X-API-Key: KEY'")]
@@ -163,6 +175,9 @@ pub enum ApiError {
     /// Models are still being loaded.
     #[error("the service is starting; send again in a moment")]
     Starting,
+    /// Somebody unloaded the model.
+    #[error("the model '{0}' was unloaded; load it again with POST /v2/repository/models/{0}/load")]
+    Unloaded(String),
     /// The service is about to end.
     #[error("the service is stopping; send again in a moment")]
     Stopping,
@@ -206,6 +221,7 @@ impl ApiError {
             Self::BadImage(error) => &error.code,
             Self::BodyTooLarge { .. } => "body_too_large",
             Self::UnpackedTooLarge { .. } => "unpacked_too_large",
+            Self::AnswerTooLarge { .. } => "answer_too_large",
             Self::TooManyImages { .. } => "too_many_images",
             Self::WrongType(_) | Self::NotJsonType(_) => "unsupported_type",
             Self::WrongEncoding(_) => "unsupported_encoding",
@@ -227,6 +243,7 @@ impl ApiError {
             Self::SlowBody(_) => "slow_body",
             Self::Deadline(_) => "deadline_passed",
             Self::Starting => "starting",
+            Self::Unloaded(_) => "unloaded",
             Self::Stopping => "stopping",
             Self::ReloadRunning => "reload_running",
             Self::BadModelFile(_) => "bad_model_file",
@@ -271,9 +288,10 @@ impl ResponseError for ApiError {
             | Self::BadTensor(_)
             | Self::NotHttp => StatusCode::BAD_REQUEST,
             Self::BadImage(error) if error.code == "too_large" => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BodyTooLarge { .. } | Self::UnpackedTooLarge { .. } | Self::TooManyImages { .. } => {
-                StatusCode::PAYLOAD_TOO_LARGE
-            }
+            Self::BodyTooLarge { .. }
+            | Self::UnpackedTooLarge { .. }
+            | Self::AnswerTooLarge { .. }
+            | Self::TooManyImages { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BadZip(_) | Self::NoImages | Self::BadImage(_) | Self::BadName(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::WrongType(_) | Self::NotJsonType(_) | Self::WrongEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::NoKey | Self::WrongKey => StatusCode::UNAUTHORIZED,
@@ -287,7 +305,9 @@ impl ResponseError for ApiError {
             }
             Self::SlowBody(_) | Self::SlowHead => StatusCode::REQUEST_TIMEOUT,
             Self::Deadline(_) => StatusCode::GATEWAY_TIMEOUT,
-            Self::Busy { .. } | Self::Crowded | Self::Starting | Self::Stopping => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Busy { .. } | Self::Crowded | Self::Starting | Self::Unloaded(_) | Self::Stopping => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::ModelChanged => StatusCode::PRECONDITION_FAILED,
             Self::ReloadRunning | Self::BadModelFile(_) => StatusCode::CONFLICT,
             Self::NotSaved(_) | Self::Inference(_) | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -315,6 +335,46 @@ impl ResponseError for ApiError {
     }
 }
 
+/// The most that a sentence repeats of what a client wrote, at its beginning and at its end.
+const SHOWN: (usize, usize) = (140, 60);
+
+/// What a client wrote, or a sentence about it, short enough for an answer and the log: one that is long loses its middle.
+pub fn shown(text: &str) -> String {
+    let (head, tail) = SHOWN;
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    if text.chars().nth(head + tail).is_none() {
+        return text.chars().map(plain).collect();
+    }
+    let end: Vec<char> = text.chars().rev().take(tail).collect();
+    text.chars().take(head).chain(" ... ".chars()).chain(end.into_iter().rev()).map(plain).collect()
+}
+
+/// What libraries say about a value, in words for people who do not know in what the service is written.
+fn reason(text: &str) -> String {
+    const WORDS: [(&str, &str); 10] = [
+        ("Query deserialize error: ", ""),
+        ("invalid digit found in string", "a number is expected, whole and not negative"),
+        ("number too large to fit in target type", "a number is too large"),
+        ("cannot parse integer from empty string", "a number is missing"),
+        ("provided string was not `true` or `false`", "a value is neither true nor false"),
+        ("expected u64", "expected a whole number"),
+        ("expected u32", "expected a whole number"),
+        ("expected usize", "expected a whole number"),
+        ("expected a sequence", "expected a list"),
+        ("expected a map", "expected an object"),
+    ];
+    // What the program calls a thing means nothing to its clients.
+    let named = |(before, rest): (&str, &str)| {
+        let behind = rest.find(" at line ").map_or("", |at| &rest[at..]);
+        format!("{before}expected an object{behind}")
+    };
+    let text = text.split_once("expected struct ").map_or_else(|| text.to_owned(), named);
+    let shown = shown(&text);
+    WORDS
+        .iter()
+        .fold(shown, |text, (theirs, ours)| if text.contains(theirs) { text.replace(theirs, ours) } else { text })
+}
+
 /// The body of every answer that is not a success.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[schema(example = json!({"error": "there is no model 'mnits' here; GET /v1/models lists the models", "code": "unknown_model"}))]
@@ -334,6 +394,43 @@ mod tests {
         let response = ApiError::QueueFull { queued: 1000, images: 32, retry_after: 3 }.error_response();
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(response.headers().get("retry-after").and_then(|v| v.to_str().ok()), Some("3"));
+    }
+
+    #[test]
+    fn what_a_client_wrote_is_repeated_in_part() {
+        let long = format!("unknown field `{}`, expected `images` at line 1", "x".repeat(5_000_000));
+        for error in [
+            ApiError::BadJson(long.clone()),
+            ApiError::BadQuery(long.clone()),
+            ApiError::BadPath(long.clone()),
+            ApiError::BadTensor(long.clone()),
+            ApiError::BadZip(long.clone()),
+            ApiError::WrongType(long.clone()),
+            ApiError::WrongEncoding(long.clone()),
+            ApiError::UnknownModel(long.clone()),
+            ApiError::UnknownVersion(long.clone()),
+            ApiError::UnknownCluster { id: long.clone(), last: 3 },
+            ApiError::MethodNotAllowed { method: long, allowed: "GET" },
+        ] {
+            let sentence = error.to_string();
+            assert!(sentence.len() < 500 && sentence.contains(" at line 1"), "{sentence}");
+        }
+        assert_eq!(shown("two\nlines"), "two lines");
+    }
+
+    #[test]
+    fn no_word_is_for_programmers() {
+        let told = ApiError::BadQuery("Query deserialize error: invalid digit found in string".into()).to_string();
+        assert_eq!(
+            told,
+            "the query cannot be used: a number is expected, whole and not negative; /docs lists the parameters"
+        );
+    }
+
+    #[test]
+    fn types_of_the_program_are_not_named() {
+        let told = reason("invalid length 0, expected struct ClusterName with 1 element at line 1 column 2");
+        assert_eq!(told, "invalid length 0, expected an object at line 1 column 2");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | `routes` | one file per group of paths; which of them ask for a key |
 //! | `middleware` | request ids, log, metrics, keys, rate limits, hosts, CORS |
 //! | `connection`, `http` | how many connections, how long each may take; from the socket to the routes |
+//! | `extent`, `bound` | how large an answer, and the whole service, can become: known beforehand |
 //! | `server` | start, controls from outside, stop |
 //!
 //! An image travels: body, `intake`, queue, worker (decode and infer, on a thread of its own), answer. Nothing
@@ -18,11 +19,13 @@
 //! program around it turns signals into those, starts the log and prints where the service is.
 
 mod answer;
+mod bound;
 mod client;
 pub mod config;
 mod connection;
 mod engine;
 pub mod error;
+mod extent;
 mod hosts;
 mod http;
 mod intake;
@@ -37,6 +40,7 @@ mod routes;
 mod server;
 mod state;
 mod tls;
+mod totals;
 
 pub use config::ServeConfig;
 pub use server::{Control, Ready, serve};

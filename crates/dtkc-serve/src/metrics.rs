@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use metrics::{Counter, Gauge, Histogram, Key, Label, Level, Metadata, Recorder, SharedString, Unit};
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
 
+use crate::totals::{Totals, TotalsNow};
+
 static ABOUT: Metadata<'static> = Metadata::new("dtkc_serve", Level::INFO, Some("dtkc_serve"));
 
 const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
@@ -21,11 +23,12 @@ const COUNTERS: [(&str, &str); 7] = [
     ("dtkc_reloads_total", "Attempts to reload a model file, by result."),
     ("dtkc_connections_refused_total", "Connections that were closed at once, by the limit that they exceeded."),
 ];
-const GAUGES: [(&str, &str); 7] = [
+const GAUGES: [(&str, &str); 8] = [
     ("dtkc_queue_images", "Images waiting in the queue."),
     ("dtkc_confidence_mean", "Mean confidence of the assigned images since the start."),
     ("dtkc_ready", "1 when every model is loaded and the service accepts requests."),
     ("dtkc_buffered_bytes", "Request bodies and unread answers held in memory."),
+    ("dtkc_memory_bound_bytes", "The most memory that the settings and the models allow."),
     ("dtkc_connections", "Connections that are open."),
     ("dtkc_info", "Always 1; the label has the version."),
     ("process_resident_memory_bytes", "Resident memory of the process."),
@@ -98,6 +101,11 @@ impl Metrics {
         self.counter("dtkc_reloads_total", labels).increment(1);
     }
 
+    /// How much memory there can be, which follows from settings and models.
+    pub fn memory_bound(&self, bytes: u64) {
+        self.gauge("dtkc_memory_bound_bytes", []).set(bytes as f64);
+    }
+
     /// One connection was closed at once.
     pub fn connection_refused(&self, limit: &'static str) {
         self.counter("dtkc_connections_refused_total", [("limit", limit.into())]).increment(1);
@@ -139,6 +147,7 @@ impl Metrics {
             batches: self.histogram("dtkc_batch_images", [model()]),
             failures: FAILURES
                 .map(|code| (code, self.counter("dtkc_image_failures_total", [model(), ("code", code.into())]))),
+            totals: Totals::default(),
         }
     }
 
@@ -156,13 +165,14 @@ impl Metrics {
 }
 
 /// The codes that one image can fail with; any other is counted under the last one.
-const FAILURES: [&str; 12] = [
+const FAILURES: [&str; 13] = [
     "empty",
     "not_an_image",
     "unsupported",
     "truncated",
     "damaged",
     "too_large",
+    "too_costly",
     "no_pixels",
     "decoder_failed",
     "bad_base64",
@@ -184,6 +194,7 @@ pub struct ModelMetrics {
     inference: Histogram,
     batches: Histogram,
     failures: [(&'static str, Counter); FAILURES.len()],
+    totals: Totals,
 }
 
 impl std::fmt::Debug for ModelMetrics {
@@ -195,6 +206,7 @@ impl std::fmt::Debug for ModelMetrics {
 impl ModelMetrics {
     /// One batch was decoded and run; `images` were left of it after decoding.
     pub fn batch(&self, images: usize, decoding: Duration, inference: Duration) {
+        self.totals.batch(images, decoding, inference);
         self.decode.record(decoding);
         if images > 0 {
             self.inference.record(inference);
@@ -216,6 +228,7 @@ impl ModelMetrics {
 
     /// One image could not be used.
     pub fn image_failed(&self, code: &str) {
+        self.totals.failed();
         let found = self.failures.iter().find(|(known, _)| *known == code).or(self.failures.last());
         if let Some((_, counter)) = found {
             counter.increment(1);
@@ -224,7 +237,13 @@ impl ModelMetrics {
 
     /// One request waited that long.
     pub fn queued(&self, waited: Duration) {
+        self.totals.queued(waited);
         self.queue.record(waited);
+    }
+
+    /// What can be read back.
+    pub fn totals(&self) -> TotalsNow {
+        self.totals.now()
     }
 }
 

@@ -32,10 +32,11 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// A body of `bytes` counted by `held`, or the answer that too much is being held already.
+    /// A body of `bytes` counted by `held`, which gives back what it held beyond that; or the answer that too much is
+    /// being held already.
     pub fn new(bytes: impl Into<Bytes>, mut held: Held) -> Result<Self, ApiError> {
         let rest = bytes.into();
-        held.grow(rest.len() as u64)?;
+        held.settle(rest.len() as u64)?;
         Ok(Self { rest, sent: 0, started: Instant::now(), _held: held })
     }
 
@@ -117,7 +118,10 @@ mod tests {
     #[test]
     fn an_answer_beyond_the_budget_is_refused() {
         let budget = Budget::new(1000);
-        assert!(matches!(Pieces::new(vec![0; 1001], budget.open()), Err(ApiError::Busy { .. })));
+        let mut others = budget.open();
+        others.grow(500).unwrap();
+        assert!(matches!(Pieces::new(vec![0; 501], budget.open()), Err(ApiError::Busy { .. })));
+        drop(others);
         assert_eq!(budget.used(), 0);
     }
 }

@@ -9,6 +9,7 @@ use anyhow::{Context, anyhow};
 use dtkc_infer::{ModelFile, Runtime};
 use tokio::sync::mpsc::Receiver;
 
+use crate::bound::Bound;
 use crate::config::ServeConfig;
 use crate::http;
 use crate::keys::Keys;
@@ -40,6 +41,10 @@ pub struct Ready {
     pub models: Vec<ModelFile>,
     /// Whether clients need a key.
     pub needs_key: bool,
+    /// How much memory it takes at most, in bytes.
+    pub memory: u64,
+    /// The same in words, with its parts.
+    pub memory_text: String,
 }
 
 /// Runs a service inside an actix system until `controls` say stop, or end. It looks at no signal and prints nothing:
@@ -162,8 +167,12 @@ async fn tidy(state: Data<State>) {
 
 fn describe(state: &State, address: SocketAddr) -> Ready {
     let scheme = if state.config.tls_cert.is_some() { "https" } else { "http" };
+    let bound = Bound::new(&state.config, &state.models);
+    state.metrics.memory_bound(bound.total());
     Ready {
         address,
+        memory: bound.total(),
+        memory_text: bound.to_string(),
         url: format!("{scheme}://{}", reachable(address)),
         models: state.models.iter().map(|slot| slot.served().model.clone()).collect(),
         needs_key: state.keys.required(),

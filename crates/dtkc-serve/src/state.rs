@@ -103,6 +103,7 @@ impl State {
                 workers: config.worker_threads(),
             },
             images: config.image_limits(),
+            request_work: config.request_pixels(),
             session: SessionOptions { device: config.device, intra_threads: 1 },
         }
     }

@@ -45,7 +45,8 @@ fn a_wrong_content_type() {
             );
         }
     }
-    let none = server.raw(b"POST /v1/assign HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\nconnection: close\r\n\r\nabc");
+    let none =
+        server.raw(b"POST /v1/assign HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\nconnection: close\r\n\r\nabc");
     assert!(none.starts_with("HTTP/1.1 415") && none.contains("(none)"), "{none}");
     server.assert_alive();
 }

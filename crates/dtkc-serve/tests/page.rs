@@ -197,6 +197,30 @@ fn everything_is_reached_with_the_keyboard() {
     }
 }
 
+/// A model file is replaced while the page is open: nothing of the old one stays, and no script breaks.
+#[test]
+fn a_replaced_model_is_noticed_and_the_images_are_sorted_again() {
+    let Some(browser) = Browser::start() else { return };
+    let (server, files) = server_and_files();
+    browser.open(&server.url);
+    browser.wait(READY);
+    let files: Vec<&std::path::Path> = files.iter().map(|f| f.as_path()).collect();
+    browser.choose("#files", &files[..6]);
+    browser.wait(&done(6));
+    let more = 2 * K;
+    std::fs::write(server.model_path(), model_of(9, common::SIDE, more)).unwrap();
+    assert_eq!(server.post_with("/v1/models/small/reload", &[], b"").json()["changed"], true);
+    browser.choose("#files", &files[6..12]);
+    browser.wait("document.querySelector('#notes').textContent.includes('replaced')");
+    browser.wait(&done(12));
+    for n in 0..12 {
+        let expected = server.post("/v1/assign", "image/png", &drawing(12, n)).json()["images"][0]["cluster"].clone();
+        let shown = format!("return document.querySelector('[title=\"digit {n}.png\"]').closest('.cluster').id");
+        assert_eq!(browser.run(&shown), json!(format!("cluster-{expected}")), "digit {n}");
+    }
+    assert_eq!(browser.log(), Vec::<String>::new());
+}
+
 #[test]
 fn a_key_is_asked_for_and_remembered() {
     let Some(browser) = Browser::start() else { return };

@@ -20,7 +20,7 @@ fn the_server_and_the_model_describe_themselves() {
     assert_eq!(server.get("/v2/health/live").status, 200);
     assert_eq!(server.get("/v2/health/ready").status, 200);
     let metadata = server.get("/v2").json();
-    assert_eq!(metadata["extensions"], json!(["binary_tensor_data"]));
+    assert_eq!(metadata["extensions"], json!(["binary_tensor_data", "model_repository", "statistics"]));
     for path in ["/v2/models/small", "/v2/models/small/versions/1"] {
         let model = server.get(path).json();
         assert_eq!(model["inputs"], json!([{"name": "image", "datatype": "UINT8", "shape": [-1, SIDE, SIDE, 1]}]));
@@ -141,4 +141,49 @@ fn more_images_than_allowed_are_refused() {
     let server = Server::start(&["--max-images", "2"]);
     let three: Vec<u8> = vec![0; 3 * SIDE * SIDE];
     infer(&server, &request(json!(three), json!([3, SIDE, SIDE, 1]))).expect(413, "too_many_images");
+}
+
+#[test]
+fn health_has_the_protocols_bodies() {
+    let server = Server::start(&[]);
+    assert_eq!(server.get("/v2/health/live").json(), json!({"live": true}));
+    assert_eq!(server.get("/v2/health/ready").json(), json!({"ready": true}));
+    assert_eq!(server.get("/v2/models/small/ready").json(), json!({"name": "small", "ready": true}));
+}
+
+#[test]
+fn models_are_listed_unloaded_and_loaded_again() {
+    let server = Server::start(&[]);
+    let post = |path: &str| server.post_with(path, &[], b"");
+    let index = || post("/v2/repository/index").json();
+    assert_eq!(index(), json!([{"name": "small", "version": "1", "state": "READY", "reason": ""}]));
+    server.assert_alive();
+    assert_eq!(post("/v2/repository/models/small/unload").status, 200);
+    assert_eq!(index()[0]["state"], "UNAVAILABLE");
+    server.post("/v1/assign", "image/png", b"x").expect(503, "unloaded");
+    server.get("/v2/models/small/ready").expect(503, "unloaded");
+    assert_eq!(server.get("/v1/models/small").status, 200, "it is still described");
+    assert_eq!(post("/v2/repository/models/small/load").status, 200);
+    assert_eq!(index()[0]["state"], "READY");
+    server.assert_alive();
+    post("/v2/repository/models/other/load").expect(404, "unknown_model");
+}
+
+#[test]
+fn statistics_count_images_and_calls() {
+    let server = Server::start(&[]);
+    server.assert_alive();
+    server.post("/v1/assign", "image/png", b"no image").expect(422, "not_an_image");
+    for path in ["/v2/models/stats", "/v2/models/small/stats", "/v2/models/small/versions/1/stats"] {
+        let answer = server.get(path).json();
+        let model = &answer["model_stats"][0];
+        assert_eq!(
+            (&model["name"], &model["inference_count"], &model["execution_count"]),
+            (&json!("small"), &json!(1), &json!(1))
+        );
+        assert_eq!(model["inference_stats"]["fail"]["count"], json!(1));
+        assert!(model["inference_stats"]["compute_infer"]["ns"].as_u64() > Some(0), "{model}");
+        assert!(model["last_inference"].as_u64() > Some(1_700_000_000_000), "{model}");
+    }
+    server.get("/v2/models/other/stats").expect(404, "unknown_model");
 }

@@ -2,7 +2,7 @@
 //!
 //! - [`Place`]: a folder of its own for a test, a program that runs in it, and what it said.
 //! - [`Set`], [`write_images`], [`write_sequences`]: small datasets.
-//! - [`files`]: encoded images and archives.
+//! - [`files`]: encoded images and archives; [`hostile`]: small ones that ask for much.
 //! - [`drawing`], [`Noise`]: images and numbers that are the same in every run.
 //! - [`wait_for`], [`wait_until`]: for what another process does, whatever the machine's speed.
 //! - `model` (with the feature of that name): a small model file.
@@ -11,6 +11,7 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod files;
+pub mod hostile;
 #[cfg(feature = "model")]
 pub mod model;
 

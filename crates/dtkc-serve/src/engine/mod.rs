@@ -27,6 +27,8 @@ pub struct EngineOptions {
     pub queue: QueueLimits,
     /// What one image may cost.
     pub images: Limits,
+    /// Pixels that decoding the images of one request may go over.
+    pub request_work: u64,
     /// How a session is made.
     pub session: SessionOptions,
 }
@@ -35,6 +37,7 @@ pub struct EngineOptions {
 #[derive(Debug)]
 pub struct Engine {
     queue: Arc<Queue>,
+    request_work: u64,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -49,6 +52,8 @@ pub struct Order {
     pub held: Held,
     /// When the client stops waiting.
     pub deadline: Instant,
+    /// Who asks; clients take turns.
+    pub client: u64,
 }
 
 impl Engine {
@@ -62,7 +67,7 @@ impl Engine {
         let queue = Arc::new(Queue::new(options.queue));
         let workers = options.queue.workers;
         let (report, reports) = mpsc::sync_channel(workers);
-        let engine = Self { queue: queue.clone(), threads: Mutex::default() };
+        let engine = Self { queue: queue.clone(), request_work: options.request_work, threads: Mutex::default() };
         for number in 0..workers {
             let start = StartWorker {
                 runtime: runtime.clone(),
@@ -97,11 +102,10 @@ impl Engine {
     /// Puts images into the queue. The order comes back where the queue did not accept it.
     pub fn submit(&self, order: Order) -> Result<Ticket, (Refused, Order)> {
         let time_left = order.deadline.saturating_duration_since(Instant::now());
-        let deadline = order.deadline;
-        let (request, answer) = Request::new(order.uploads, order.want_embedding, order.held);
+        let (request, answer) = Request::new(order, self.request_work);
         match self.queue.push(&request, time_left) {
-            Ok(()) => Ok(Ticket::new(self.queue.clone(), request, answer, deadline)),
-            Err(refused) => Err((refused, reopen(request, deadline))),
+            Ok(()) => Ok(Ticket::new(self.queue.clone(), request, answer)),
+            Err(refused) => Err((refused, reopen(request))),
         }
     }
 
@@ -110,9 +114,9 @@ impl Engine {
         self.queue.len()
     }
 
-    /// Images that wait and for how long, where not even one more fits.
-    pub fn full(&self) -> Option<(usize, Duration)> {
-        self.queue.full()
+    /// Images that wait and for how long, where not even one more of that client fits.
+    pub fn full(&self, client: u64) -> Option<(usize, Duration)> {
+        self.queue.full(client)
     }
 
     /// Accepts nothing more; what is queued is still answered.
@@ -140,9 +144,10 @@ impl Drop for Engine {
 }
 
 /// Takes a request apart again. The queue refused it, so nobody else holds it.
-fn reopen(request: Arc<Request>, deadline: Instant) -> Order {
-    let (uploads, want_embedding, held) = Arc::into_inner(request).map(Request::into_parts).unwrap_or_default();
-    Order { uploads, want_embedding, held, deadline }
+fn reopen(request: Arc<Request>) -> Order {
+    let (deadline, client) = (request.deadline(), request.client);
+    let empty = || Order { uploads: Vec::new(), want_embedding: false, held: Held::default(), deadline, client };
+    Arc::into_inner(request).map_or_else(empty, Request::into_order)
 }
 
 struct StartWorker {

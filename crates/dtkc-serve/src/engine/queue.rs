@@ -1,8 +1,8 @@
 //! The bounded queue between requests and workers. It counts images, not requests.
 //!
-//! There is no timer: a free worker takes what is there, and while its batch runs the next one collects. A
-//! request that is larger than a batch goes to the back of the line after each batch, so that a small request
-//! behind it waits for one batch and not for all of them.
+//! There is no timer: a free worker takes what is there, and while its batch runs the next one collects. Clients take
+//! turns, and so do the requests of one client: one that is larger than a batch goes to the back of its client's line
+//! after each batch, so that whoever comes behind waits for one batch and not for all of them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,6 +18,8 @@ const BATCH_BYTES: usize = 4 << 20;
 const SMALLEST_PART: usize = 4;
 /// Weight of the newest batch in the running mean of the speed.
 const SPEED_WEIGHT: f64 = 0.1;
+/// What is kept free for clients that have nothing waiting, on top of the capacity: this part of it.
+const RESERVE: usize = 4;
 
 /// How the queue is dimensioned.
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +68,8 @@ pub struct Queue {
 
 #[derive(Debug)]
 struct State {
-    requests: VecDeque<Waiting>,
+    /// One per client that has images waiting, in the order of their turns.
+    lines: VecDeque<Line>,
     images: usize,
     idle: usize,
     closed: bool,
@@ -74,22 +77,18 @@ struct State {
     seconds_per_image: f64,
 }
 
+/// What one client has waiting.
 #[derive(Debug)]
-struct Waiting {
-    request: Arc<Request>,
-    next: usize,
-}
-
-impl Waiting {
-    fn left(&self) -> usize {
-        self.request.uploads.len() - self.next
-    }
+struct Line {
+    client: u64,
+    waiting: VecDeque<Slice>,
+    images: usize,
 }
 
 impl Queue {
     /// An empty queue.
     pub fn new(limits: QueueLimits) -> Self {
-        let state = State { requests: VecDeque::new(), images: 0, idle: 0, closed: false, seconds_per_image: 0.0 };
+        let state = State { lines: VecDeque::new(), images: 0, idle: 0, closed: false, seconds_per_image: 0.0 };
         Self { limits, state: Mutex::new(state), arrived: Condvar::new() }
     }
 
@@ -100,22 +99,37 @@ impl Queue {
             return Err(Refused::Closed);
         }
         let images = request.uploads.len();
-        let wait = self.estimate(&state, state.images + images);
-        if state.images + images > self.limits.capacity || (state.images > 0 && wait > time_left) {
+        let wait = self.estimate(&state, state.turns(request.client, images));
+        if state.images + images > self.room(&state, request.client) || (state.images > 0 && wait > time_left) {
             let wait = self.estimate(&state, state.images);
             return Err(Refused::Full { queued: state.images, wait });
         }
-        state.images += images;
-        state.requests.push_back(Waiting { request: request.clone(), next: 0 });
+        state.add(Slice { request: request.clone(), images: 0..images }, Place::Back);
         drop(state);
         self.arrived.notify_one();
         Ok(())
     }
 
-    /// How long a client should stay away when not even one more image fits; `None` where there is room.
-    pub fn full(&self) -> Option<(usize, Duration)> {
+    /// How long a client should stay away when not even one more image of it fits; `None` where there is room.
+    pub fn full(&self, client: u64) -> Option<(usize, Duration)> {
         let state = self.lock();
-        (state.images >= self.limits.capacity).then(|| (state.images, self.estimate(&state, state.images)))
+        (state.images >= self.room(&state, client)).then(|| (state.images, self.estimate(&state, state.images)))
+    }
+
+    /// Takes back what a worker has taken and will not do now. It comes next in its client's line.
+    pub fn give_back(&self, slices: impl DoubleEndedIterator<Item = Slice>) {
+        let mut state = self.lock();
+        for slice in slices.rev() {
+            // A client that leaves from now on finds its images here; one that has left must not come back.
+            if !slice.images.is_empty() && !slice.request.is_over() {
+                state.add(slice, Place::Front);
+            }
+        }
+        let more = state.images > 0 && state.idle > 0;
+        drop(state);
+        if more {
+            self.arrived.notify_one();
+        }
     }
 
     /// Images that wait.
@@ -154,10 +168,13 @@ impl Queue {
     /// Takes what is left of a request out of the queue: its client has gone.
     pub fn forget(&self, request: &Arc<Request>) {
         let mut state = self.lock();
-        if let Some(position) = state.requests.iter().position(|w| Arc::ptr_eq(&w.request, request)) {
-            let left = state.requests.remove(position).map_or(0, |w| w.left());
-            state.images -= left;
-        }
+        let Some(at) = state.lines.iter().position(|line| line.client == request.client) else { return };
+        let line = &mut state.lines[at];
+        line.waiting.retain(|slice| !Arc::ptr_eq(&slice.request, request));
+        let left = line.waiting.iter().map(|slice| slice.images.len()).sum();
+        let gone = std::mem::replace(&mut line.images, left) - left;
+        state.images -= gone;
+        state.lines.retain(|line| line.images > 0);
     }
 
     /// A worker needed `elapsed` for `images`; the waiting times given to clients follow from that.
@@ -189,6 +206,14 @@ impl Queue {
         state
     }
 
+    /// How many images may wait with those of that client. One client alone can fill the queue, but not against others:
+    /// for those that have nothing waiting there is more.
+    fn room(&self, state: &State, client: u64) -> usize {
+        let waits = state.lines.iter().any(|line| line.client == client);
+        let reserve = if waits || state.images == 0 { 0 } else { self.limits.capacity.div_ceil(RESERVE) };
+        self.limits.capacity.saturating_add(reserve)
+    }
+
     fn estimate(&self, state: &State, images: usize) -> Duration {
         Duration::from_secs_f64(images as f64 * state.seconds_per_image / self.limits.workers as f64)
     }
@@ -199,21 +224,57 @@ impl Queue {
     }
 }
 
+/// Where in its client's line something goes.
+enum Place {
+    Front,
+    Back,
+}
+
 impl State {
+    fn add(&mut self, slice: Slice, place: Place) {
+        let (client, images) = (slice.request.client, slice.images.len());
+        let at = self.lines.iter().position(|line| line.client == client).unwrap_or_else(|| {
+            self.lines.push_back(Line { client, waiting: VecDeque::new(), images: 0 });
+            self.lines.len() - 1
+        });
+        let line = &mut self.lines[at];
+        match place {
+            Place::Front => line.waiting.push_front(slice),
+            Place::Back => line.waiting.push_back(slice),
+        }
+        line.images += images;
+        self.images += images;
+    }
+
+    /// Images that are done before the last of `more` images of that client is: of every other client no more than of it.
+    fn turns(&self, client: u64, more: usize) -> usize {
+        let own = self.lines.iter().find(|line| line.client == client).map_or(0, |line| line.images) + more;
+        let others = self.lines.iter().filter(|line| line.client != client);
+        own + others.map(|line| line.images.min(own)).sum::<usize>()
+    }
+
     fn take(&mut self, most: usize) -> Vec<Slice> {
         let mut batch = Vec::new();
         let (mut count, mut weight) = (0, 0);
         while count < most && weight < BATCH_BYTES {
-            let Some(mut waiting) = self.requests.pop_front() else { break };
-            let first = waiting.next;
-            while waiting.left() > 0 && count < most && weight < BATCH_BYTES {
-                weight += waiting.request.uploads[waiting.next].weight();
-                waiting.next += 1;
-                count += 1;
+            let Some(mut line) = self.lines.pop_front() else { break };
+            if let Some(mut slice) = line.waiting.pop_front() {
+                let Range { start, end } = slice.images;
+                let mut next = start;
+                while next < end && count < most && weight < BATCH_BYTES {
+                    weight += slice.request.uploads[next].weight();
+                    next += 1;
+                    count += 1;
+                }
+                line.images -= next - start;
+                batch.push(Slice { request: slice.request.clone(), images: start..next });
+                slice.images = next..end;
+                if !slice.images.is_empty() {
+                    line.waiting.push_back(slice);
+                }
             }
-            batch.push(Slice { request: waiting.request.clone(), images: first..waiting.next });
-            if waiting.left() > 0 {
-                self.requests.push_back(waiting);
+            if !line.waiting.is_empty() {
+                self.lines.push_back(line);
             }
         }
         self.images -= count;
@@ -225,6 +286,7 @@ impl State {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::engine::Order;
     use crate::engine::upload::{Content, Upload};
     use crate::intake::Held;
     use proptest::prelude::*;
@@ -236,8 +298,17 @@ mod tests {
     }
 
     fn request_of(images: usize, bytes: usize) -> Arc<Request> {
+        request_from(1, images, bytes).0
+    }
+
+    type Answer = tokio::sync::oneshot::Receiver<Result<super::super::Answered, String>>;
+
+    /// A request that is over once the answer is dropped.
+    fn request_from(client: u64, images: usize, bytes: usize) -> (Arc<Request>, Answer) {
         let upload = |i: usize| Upload { name: i.to_string(), content: Content::Encoded(vec![0; bytes].into()) };
-        Request::new((0..images).map(upload).collect(), false, Held::default()).0
+        let uploads = (0..images).map(upload).collect();
+        let deadline = Instant::now() + Duration::from_secs(3600);
+        Request::new(Order { uploads, want_embedding: false, held: Held::default(), deadline, client }, u64::MAX)
     }
 
     fn sizes(batch: &[Slice]) -> Vec<usize> {
@@ -271,11 +342,11 @@ mod tests {
         let queue = queue(10, 8);
         queue.note_speed(1, Duration::from_secs(2));
         queue.push(&request_of(8, 1), LONG).unwrap();
-        assert_eq!(queue.full(), None);
+        assert_eq!(queue.full(1), None);
         let refused = queue.push(&request_of(3, 1), LONG).unwrap_err();
         assert_eq!(refused, Refused::Full { queued: 8, wait: Duration::from_secs(16) });
         queue.push(&request_of(2, 1), LONG).unwrap();
-        assert_eq!(queue.full(), Some((10, Duration::from_secs(20))));
+        assert_eq!(queue.full(1), Some((10, Duration::from_secs(20))));
     }
 
     #[test]
@@ -297,6 +368,59 @@ mod tests {
         queue.forget(&first);
         assert_eq!(queue.len(), 2);
         assert!(Arc::ptr_eq(&queue.take().unwrap()[0].request, &second));
+    }
+
+    /// Whoever sent 64 requests had 64 turns to one of everybody else.
+    #[test]
+    fn clients_take_turns_whatever_number_of_requests_they_send() {
+        let queue = queue(1000, 4);
+        for _ in 0..64 {
+            queue.push(&request_from(1, 4, 1).0, LONG).unwrap();
+        }
+        for client in [2, 3] {
+            queue.push(&request_from(client, 8, 1).0, LONG).unwrap();
+        }
+        let clients: Vec<u64> = (0..8).map(|_| queue.take().unwrap()[0].request.client).collect();
+        assert_eq!(clients, [1, 2, 3, 1, 2, 3, 1, 1]);
+    }
+
+    #[test]
+    fn a_client_with_nothing_waiting_finds_room_in_a_queue_that_another_has_filled() {
+        let queue = queue(100, 8);
+        queue.push(&request_from(1, 100, 1).0, LONG).unwrap();
+        assert!(queue.full(1).is_some() && queue.full(2).is_none());
+        assert!(queue.push(&request_from(1, 1, 1).0, LONG).is_err());
+        assert!(queue.push(&request_from(2, 26, 1).0, LONG).is_err());
+        queue.push(&request_from(2, 25, 1).0, LONG).unwrap();
+        assert!(queue.full(2).is_some() && queue.full(3).is_some());
+    }
+
+    #[test]
+    fn the_wait_that_counts_is_until_ones_own_turn() {
+        let queue = queue(1000, 8);
+        queue.note_speed(1, Duration::from_secs(1));
+        queue.push(&request_from(1, 500, 1).0, Duration::from_secs(600)).unwrap();
+        assert!(queue.push(&request_from(1, 5, 1).0, Duration::from_secs(20)).is_err());
+        assert!(queue.push(&request_from(2, 15, 1).0, Duration::from_secs(20)).is_err());
+        queue.push(&request_from(2, 5, 1).0, Duration::from_secs(20)).unwrap();
+    }
+
+    #[test]
+    fn what_is_given_back_comes_next_unless_its_client_has_gone() {
+        let queue = queue(100, 4);
+        let (first, answer) = request_from(1, 8, 1);
+        queue.push(&first, LONG).unwrap();
+        let taken = queue.take().unwrap();
+        assert_eq!((taken[0].images.clone(), queue.len()), (0..4, 4));
+        let rest = || [Slice { request: first.clone(), images: 2..4 }].into_iter();
+        queue.give_back(rest());
+        assert_eq!(queue.len(), 6);
+        assert_eq!(queue.take().unwrap().iter().map(|slice| slice.images.clone()).collect::<Vec<_>>(), [2..4, 4..6]);
+        drop(answer);
+        queue.give_back(rest());
+        assert_eq!(queue.len(), 2);
+        queue.forget(&first);
+        assert_eq!(queue.len(), 0);
     }
 
     #[test]
@@ -351,9 +475,12 @@ mod tests {
     proptest! {
         /// Whatever the requests, every image is handed out exactly once and no batch is too large.
         #[test]
-        fn every_image_is_taken_once(requests in prop::collection::vec(1usize..40, 1..20), max_batch in 1usize..33) {
+        fn every_image_is_taken_once(
+            requests in prop::collection::vec(1usize..40, 1..20), max_batch in 1usize..33, clients in 1usize..5,
+        ) {
             let queue = queue(10_000, max_batch);
-            let made: Vec<_> = requests.iter().map(|&n| request_of(n, 1)).collect();
+            let request = |(i, &n): (usize, &usize)| request_from((i % clients) as u64, n, 1);
+            let (made, _answers): (Vec<_>, Vec<_>) = requests.iter().enumerate().map(request).unzip();
             for request in &made {
                 queue.push(request, LONG).unwrap();
             }

@@ -1,11 +1,13 @@
 //! One request in the queue: its images, what is known of them so far, and who waits for the answer.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use dtkc_item::ItemError;
 use tokio::sync::oneshot;
 
+use super::Order;
 use super::queue::Queue;
 use super::upload::Upload;
 use crate::intake::Held;
@@ -42,6 +44,12 @@ pub struct Request {
     pub uploads: Vec<Upload>,
     /// True where the answer needs the embeddings.
     pub want_embedding: bool,
+    /// Whose request it is.
+    pub client: u64,
+    /// When its client stops waiting.
+    deadline: Instant,
+    /// Pixels that decoding its images may still go over.
+    work_left: AtomicU64,
     entered: Instant,
     progress: Mutex<Progress>,
     /// Gives the request's memory back when it ends, however it ends.
@@ -57,17 +65,31 @@ struct Progress {
 }
 
 impl Request {
-    /// A request for the queue and the receiver of its end. `uploads` is not empty.
-    pub fn new(
-        uploads: Vec<Upload>,
-        want_embedding: bool,
-        held: Held,
-    ) -> (Arc<Self>, oneshot::Receiver<Result<Answered, String>>) {
+    /// A request for the queue and the receiver of its end. There is at least one image; decoding all of them may go
+    /// over `work` pixels.
+    pub fn new(order: Order, work: u64) -> (Arc<Self>, oneshot::Receiver<Result<Answered, String>>) {
+        let Order { uploads, want_embedding, held, deadline, client } = order;
         let (reply, answer) = oneshot::channel();
         let outcomes = uploads.iter().map(|_| None).collect();
-        let progress = Progress { outcomes, left: uploads.len(), started: None, reply: Some(reply) };
-        let entered = Instant::now();
-        (Arc::new(Self { uploads, want_embedding, entered, progress: Mutex::new(progress), held }), answer)
+        let progress = Mutex::new(Progress { outcomes, left: uploads.len(), started: None, reply: Some(reply) });
+        let (entered, work_left) = (Instant::now(), AtomicU64::new(work));
+        (Arc::new(Self { uploads, want_embedding, client, deadline, work_left, entered, progress, held }), answer)
+    }
+
+    /// When its client stops waiting.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Books the decoding of one image; refuses what all images together may not cost.
+    pub fn spend(&self, work: u64) -> Result<(), ItemError> {
+        let spent = self.work_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(work));
+        let refused = |_| {
+            let remedy = "send it in a request of its own, or smaller";
+            let sentence = format_args!("decoding it and the request's other images would take too long; {remedy}");
+            ItemError::new("too_costly", sentence)
+        };
+        spent.map(drop).map_err(refused)
     }
 
     /// A worker has taken images of this request.
@@ -75,9 +97,10 @@ impl Request {
         self.lock().started.get_or_insert_with(Instant::now);
     }
 
-    /// True when nobody waits for the answer any more.
-    pub fn is_gone(&self) -> bool {
-        self.lock().reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+    /// True when nobody waits for the answer any more: the client has gone, was answered, or will be told in a moment
+    /// that it took too long.
+    pub fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline || self.lock().reply.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
     /// Notes outcomes by image; the last one sends the answer.
@@ -111,8 +134,9 @@ impl Request {
     }
 
     /// What the request was made of.
-    pub fn into_parts(self) -> (Vec<Upload>, bool, Held) {
-        (self.uploads, self.want_embedding, self.held)
+    pub fn into_order(self) -> Order {
+        let Self { uploads, want_embedding, client, deadline, held, .. } = self;
+        Order { uploads, want_embedding, held, deadline, client }
     }
 
     fn lock(&self) -> MutexGuard<'_, Progress> {
@@ -128,23 +152,17 @@ pub struct Ticket {
     queue: Arc<Queue>,
     request: Arc<Request>,
     answer: oneshot::Receiver<Result<Answered, String>>,
-    deadline: Instant,
 }
 
 impl Ticket {
     /// The hold on a request that has just been put into `queue`.
-    pub fn new(
-        queue: Arc<Queue>,
-        request: Arc<Request>,
-        answer: oneshot::Receiver<Result<Answered, String>>,
-        deadline: Instant,
-    ) -> Self {
-        Self { queue, request, answer, deadline }
+    pub fn new(queue: Arc<Queue>, request: Arc<Request>, answer: oneshot::Receiver<Result<Answered, String>>) -> Self {
+        Self { queue, request, answer }
     }
 
     /// When its client stops waiting.
     pub fn deadline(&self) -> Instant {
-        self.deadline
+        self.request.deadline
     }
 
     /// Waits for the answer; `Err` where the request failed as a whole.
@@ -168,7 +186,25 @@ mod tests {
 
     fn request(images: usize) -> (Arc<Request>, oneshot::Receiver<Result<Answered, String>>) {
         let upload = |i: usize| Upload { name: i.to_string(), content: Content::Encoded(Default::default()) };
-        Request::new((0..images).map(upload).collect(), false, Held::default())
+        let uploads = (0..images).map(upload).collect();
+        let deadline = Instant::now() + Duration::from_secs(3600);
+        Request::new(Order { uploads, want_embedding: false, held: Held::default(), deadline, client: 1 }, 100)
+    }
+
+    #[test]
+    fn all_images_together_may_cost_so_much() {
+        let (request, _answer) = request(3);
+        assert!(request.spend(60).is_ok());
+        assert_eq!(request.spend(41).unwrap_err().code, "too_costly");
+        assert!(request.spend(40).is_ok());
+        assert_eq!(request.spend(1).unwrap_err().code, "too_costly");
+    }
+
+    #[test]
+    fn a_request_is_over_at_its_deadline() {
+        let (request, _answer) = request(1);
+        let late = Order { deadline: Instant::now(), ..Arc::into_inner(request).unwrap().into_order() };
+        assert!(Request::new(late, 100).0.is_over());
     }
 
     fn row(cluster: usize) -> Outcome {
@@ -190,9 +226,9 @@ mod tests {
     #[test]
     fn a_dropped_receiver_means_gone() {
         let (request, answer) = request(1);
-        assert!(!request.is_gone());
+        assert!(!request.is_over());
         drop(answer);
-        assert!(request.is_gone());
+        assert!(request.is_over());
     }
 
     #[test]

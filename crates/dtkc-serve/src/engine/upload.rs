@@ -5,8 +5,9 @@ use std::sync::Arc;
 use actix_web::web::Bytes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{DecodeError, alphabet};
 use dtkc_image::Preparer;
-use dtkc_infer::Prepare;
 use dtkc_item::ItemError;
 
 use crate::intake::Archive;
@@ -26,7 +27,7 @@ pub enum Content {
     /// The bytes of an image file.
     Encoded(Bytes),
     /// The same in base64, with or without a `data:` prefix.
-    Base64(String),
+    Base64(Bytes),
     /// One file of an archive that is still packed.
     Zipped(Arc<Archive>, usize),
     /// Pixels of exactly the model's size.
@@ -42,19 +43,25 @@ impl Upload {
         match &self.content {
             Content::Encoded(bytes) | Content::Pixels(bytes) => bytes.len(),
             Content::Base64(text) => text.len() / 4 * 3,
-            Content::Zipped(archive, index) => archive.packed_size(*index),
+            Content::Zipped(archive, index) => archive.size(*index),
             #[cfg(test)]
             Content::Fatal => 1,
         }
     }
 }
 
-impl Prepare for Upload {
-    fn prepare(&self, preparer: &mut Preparer, out: &mut [u8]) -> Result<(), ItemError> {
+impl Upload {
+    /// Writes the image's pixels into `out`. `admit` hears before the decoding how many pixels it will go over.
+    pub fn prepare(
+        &self,
+        preparer: &mut Preparer,
+        out: &mut [u8],
+        admit: impl FnOnce(u64) -> Result<(), ItemError>,
+    ) -> Result<(), ItemError> {
         match &self.content {
-            Content::Encoded(bytes) => preparer.prepare_into(bytes, out),
-            Content::Base64(text) => preparer.prepare_into(&decode_base64(text)?, out),
-            Content::Zipped(archive, index) => preparer.prepare_into(&archive.unpack(*index)?, out),
+            Content::Encoded(bytes) => preparer.prepare_if(bytes, out, admit),
+            Content::Base64(text) => preparer.prepare_if(&decode_base64(text)?, out, admit),
+            Content::Zipped(archive, index) => preparer.prepare_if(&archive.unpack(*index)?, out, admit),
             Content::Pixels(bytes) if bytes.len() == out.len() => {
                 out.copy_from_slice(bytes);
                 Ok(())
@@ -70,15 +77,39 @@ impl Prepare for Upload {
     }
 }
 
-fn decode_base64(text: &str) -> Result<Vec<u8>, ItemError> {
-    let text = text.trim();
-    let data = match text.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
-        Some((_, data)) => data,
-        None => text,
+/// With the padding or without it.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Reads base64 as programs write it: with the letters for addresses, in lines, without padding.
+fn decode_base64(text: &[u8]) -> Result<Vec<u8>, ItemError> {
+    let text = text.trim_ascii();
+    let data = match text.starts_with(b"data:") {
+        true => text.iter().position(|&byte| byte == b',').map_or(text, |comma| &text[comma + 1..]),
+        false => text,
     };
-    let remedy = "encode the image file with standard base64 and padding";
-    let wrong = |error| ItemError::new("bad_base64", format_args!("the data is not base64 ({error}); {remedy}"));
-    STANDARD.decode(data).map_err(wrong)
+    if let Ok(bytes) = STANDARD.decode(data) {
+        return Ok(bytes);
+    }
+    let plain = |byte: &u8| match byte {
+        byte if byte.is_ascii_whitespace() => None,
+        b'-' => Some(b'+'),
+        b'_' => Some(b'/'),
+        byte => Some(*byte),
+    };
+    let data: Vec<u8> = data.iter().filter_map(plain).collect();
+    LENIENT.decode(data).map_err(|error| {
+        let cause = match error {
+            DecodeError::InvalidByte(..) => "it has a character of another kind",
+            _ => "its end is wrong",
+        };
+        ItemError::new(
+            "bad_base64",
+            format_args!("the data is not base64 ({cause}); encode the image file with base64"),
+        )
+    })
 }
 
 #[cfg(test)]
@@ -88,10 +119,23 @@ mod tests {
 
     #[test]
     fn base64_comes_plain_or_as_a_data_url() {
-        assert_eq!(decode_base64("aGVsbG8=").unwrap(), b"hello");
-        assert_eq!(decode_base64(" data:image/png;base64,aGVsbG8=\n").unwrap(), b"hello");
-        let problem = decode_base64("not base64!").unwrap_err();
-        assert_eq!(problem.code, "bad_base64");
-        assert!(problem.message.contains("standard base64"));
+        assert_eq!(decode_base64(b"aGVsbG8=").unwrap(), b"hello");
+        assert_eq!(decode_base64(b" data:image/png;base64,aGVsbG8=\n").unwrap(), b"hello");
+        for wrong in [&b"not base64!"[..], b"a", b"aGVsbG8=aGVs", "aGVsbG8é".as_bytes()] {
+            let problem = decode_base64(wrong).unwrap_err();
+            assert_eq!(problem.code, "bad_base64");
+            assert!(problem.message.contains("with base64"), "{problem}");
+        }
+    }
+
+    /// MIME breaks lines, tokens use other letters, and many leave the padding out.
+    #[test]
+    fn base64_comes_in_lines_with_other_letters_and_without_padding() {
+        let bytes = [0xfb, 0xef, 0xbe, 0xff, 0xfe, 0x3f, 7];
+        for text in
+            ["++++//4/Bw==", "----__4_Bw==", "++++//4/Bw", "----__4_Bw", "++++\r\n//4/\r\nBw==\r\n", "++ ++\t//4/Bw="]
+        {
+            assert_eq!(decode_base64(text.as_bytes()).unwrap(), bytes, "{text:?}");
+        }
     }
 }

@@ -1,15 +1,22 @@
 //! A worker of the queue: takes a batch, has it made ready and run, hands the rows out.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-use dtkc_infer::{Assignments, Prepared, Worker};
+use dtkc_image::Preparer;
+use dtkc_infer::{Assignments, Prepare, Prepared, Worker};
 use dtkc_item::ItemError;
 
 use super::queue::{Queue, Slice};
-use super::request::{Outcome, Row};
+use super::request::{Outcome, Request, Row};
+use super::upload::Upload;
 use crate::metrics::ModelMetrics;
+
+/// A batch ends before the image whose decoding would make it go over more pixels than this, and that image begins
+/// another. Nobody's small image waits in one batch with somebody's large one.
+const BATCH_WORK: u64 = 4 << 20;
 
 /// What one thread of the queue owns.
 pub struct QueueWorker {
@@ -19,12 +26,14 @@ pub struct QueueWorker {
     worker: Worker,
     /// The batch under way; its memory is used again.
     batch: Prepared,
+    /// For each row of it the slice and the image that it belongs to.
+    places: Vec<(usize, usize)>,
 }
 
 impl QueueWorker {
     /// A worker for the queue of the model of that name.
     pub fn new(model: &str, queue: Arc<Queue>, metrics: Arc<ModelMetrics>, worker: Worker) -> Self {
-        Self { model: model.to_owned(), queue, metrics, worker, batch: Prepared::default() }
+        Self { model: model.to_owned(), queue, metrics, worker, batch: Prepared::default(), places: Vec::new() }
     }
 
     /// Runs one inference on black images, so that the first request does not pay for what the runtime does
@@ -40,10 +49,6 @@ impl QueueWorker {
     /// Works until the queue is closed and empty.
     pub fn run(mut self) {
         while let Some(batch) = self.queue.take() {
-            let batch: Vec<Slice> = batch.into_iter().filter(|slice| !slice.request.is_gone()).collect();
-            for slice in &batch {
-                slice.request.mark_started();
-            }
             // Items and the runtime have their panics contained; one that escapes must not cost a worker.
             let result = catch_unwind(AssertUnwindSafe(|| self.process(&batch)));
             let reason = match result {
@@ -60,31 +65,100 @@ impl QueueWorker {
 
     fn process(&mut self, slices: &[Slice]) -> Result<(), String> {
         let started = Instant::now();
-        let uploads = slices.iter().flat_map(|slice| &slice.request.uploads[slice.images.clone()]);
-        self.worker.prepare(uploads, &mut self.batch);
+        let (work, stopped) = self.fill(slices);
+        if let Some((slice, image)) = stopped {
+            let rest = slices[slice..].iter().enumerate().map(|(n, slice)| {
+                let start = if n == 0 { image } else { slice.images.start };
+                Slice { request: slice.request.clone(), images: start..slice.images.end }
+            });
+            self.queue.give_back(rest);
+        }
+        if self.places.is_empty() {
+            return Ok(());
+        }
         let decoding = started.elapsed();
         let assigned = self.worker.run(&self.batch).map_err(|error| error.to_string())?;
         let total = started.elapsed();
-        self.queue.note_speed(count(slices), total);
+        // What a few huge images take says nothing about the next ones.
+        if work <= BATCH_WORK {
+            self.queue.note_speed(self.places.len(), total);
+        }
         self.metrics.batch(assigned.len(), decoding, total - decoding);
         self.deliver(slices, &assigned);
         Ok(())
     }
 
+    /// Makes images ready until their decoding has gone over enough pixels; tells over how many, and the slice and the
+    /// image where it stopped. Images that nobody waits for any more are passed over.
+    fn fill(&mut self, slices: &[Slice]) -> (u64, Option<(usize, usize)>) {
+        self.batch.clear();
+        self.places.clear();
+        let mut work = 0;
+        for (number, slice) in slices.iter().enumerate() {
+            for image in slice.images.clone() {
+                if slice.request.is_over() {
+                    break;
+                }
+                let room = if self.places.is_empty() { u64::MAX } else { BATCH_WORK.saturating_sub(work) };
+                let job = Job::new(&slice.request, image, room);
+                self.worker.add(&job, &mut self.batch);
+                if job.later.get() {
+                    self.batch.rows.pop();
+                    return (work, Some((number, image)));
+                }
+                slice.request.mark_started();
+                self.places.push((number, image));
+                work += job.work.get();
+            }
+        }
+        (work, None)
+    }
+
     fn deliver(&mut self, slices: &[Slice], assigned: &Assignments) {
-        let mut rows = self.batch.rows.drain(..);
-        for slice in slices {
-            let outcome = |(image, row): (usize, Result<usize, ItemError>)| {
+        let mut rows = self.batch.rows.drain(..).zip(self.places.drain(..)).peekable();
+        for (number, slice) in slices.iter().enumerate() {
+            let mut outcomes = Vec::new();
+            while let Some((row, (_, image))) = rows.next_if(|(_, (of, _))| *of == number) {
                 let found: Outcome = row.map(|row| row_of(assigned, row, slice.request.want_embedding));
                 match &found {
                     Ok(row) => self.metrics.assigned(row.cluster, row.probabilities[row.cluster]),
                     Err(error) => self.metrics.image_failed(&error.code),
                 }
-                (image, found)
-            };
-            let outcomes: Vec<_> = slice.images.clone().zip(rows.by_ref()).map(outcome).collect();
+                outcomes.push((image, found));
+            }
             slice.request.deliver(outcomes);
         }
+    }
+}
+
+/// One image to be made ready, as part of its request and of a batch.
+struct Job<'a> {
+    request: &'a Request,
+    upload: &'a Upload,
+    /// Pixels that the batch has room for.
+    room: u64,
+    /// Over how many pixels its decoding goes.
+    work: Cell<u64>,
+    /// True where it does not fit the batch any more. Nothing was done then.
+    later: Cell<bool>,
+}
+
+impl<'a> Job<'a> {
+    fn new(request: &'a Request, image: usize, room: u64) -> Self {
+        Self { request, upload: &request.uploads[image], room, work: Cell::new(0), later: Cell::new(false) }
+    }
+}
+
+impl Prepare for Job<'_> {
+    fn prepare(&self, preparer: &mut Preparer, out: &mut [u8]) -> Result<(), ItemError> {
+        self.upload.prepare(preparer, out, |work| {
+            if work > self.room {
+                self.later.set(true);
+                return Err(ItemError::new("later", "the image waits for another batch"));
+            }
+            self.work.set(work);
+            self.request.spend(work)
+        })
     }
 }
 
@@ -109,9 +183,10 @@ mod tests {
     use dtkc_infer::{ModelFile, Runtime, SessionOptions};
     use dtkc_onnx::testing::Sample;
 
+    use super::super::Order;
     use super::super::queue::QueueLimits;
-    use super::super::request::Request;
-    use super::super::upload::{Content, Upload};
+    use super::super::request::Answered;
+    use super::super::upload::Content;
     use super::*;
     use crate::intake::Held;
     use crate::metrics::Metrics;
@@ -125,24 +200,88 @@ mod tests {
         QueueWorker::new(model.name(), queue.clone(), metrics, worker)
     }
 
+    type Answer = tokio::sync::oneshot::Receiver<Result<Answered, String>>;
+
+    fn request(uploads: Vec<Upload>, work: u64) -> (Arc<Request>, Answer) {
+        let deadline = Instant::now() + Duration::from_secs(3600);
+        Request::new(Order { uploads, want_embedding: false, held: Held::default(), deadline, client: 1 }, work)
+    }
+
+    fn queue_of(max_batch: usize) -> Arc<Queue> {
+        Arc::new(Queue::new(QueueLimits { capacity: 100, max_batch, max_wait: Duration::ZERO, workers: 1 }))
+    }
+
+    /// A flat gray image of that size: a few bytes for as many pixels as one likes.
+    fn gray(side: u32) -> Upload {
+        let bytes = dtkc_testing::files::gray_png(side, side, 7);
+        Upload { name: String::new(), content: Content::Encoded(bytes.into()) }
+    }
+
+    fn code(outcome: &Outcome) -> String {
+        outcome.as_ref().map_or_else(|error| error.code.to_string(), |_| "good".to_owned())
+    }
+
+    #[test]
+    fn a_large_image_begins_a_batch_of_its_own() {
+        let sample = Sample::small();
+        let queue = queue_of(32);
+        let (request, mut answer) = request(vec![gray(8), gray(8), gray(3000), gray(8), gray(8)], u64::MAX);
+        queue.push(&request, Duration::from_secs(600)).unwrap();
+        let mut worker = worker(&queue, &sample);
+        let mut sizes = Vec::new();
+        while queue.len() > 0 {
+            let taken = queue.take().unwrap();
+            worker.process(&taken).unwrap();
+            sizes.push(taken.iter().map(|slice| slice.images.len()).sum::<usize>());
+        }
+        // Taken as one batch; the large one stopped it, and then stopped nothing but what came behind it.
+        assert_eq!(sizes, [5, 3, 2]);
+        assert_eq!(answer.try_recv().unwrap().unwrap().outcomes.iter().map(code).collect::<Vec<_>>(), ["good"; 5]);
+    }
+
+    #[test]
+    fn the_images_of_a_request_may_cost_so_much_together() {
+        let queue = queue_of(32);
+        let (request, mut answer) = request(vec![gray(100), gray(10), gray(100), gray(10)], 15_000);
+        queue.push(&request, Duration::from_secs(600)).unwrap();
+        queue.close();
+        worker(&queue, &Sample::small()).run();
+        let codes: Vec<String> = answer.try_recv().unwrap().unwrap().outcomes.iter().map(code).collect();
+        assert_eq!(codes, ["good", "good", "too_costly", "good"]);
+    }
+
+    /// A client that was told 504, or has left, had the rest of its batch decoded all the same.
+    #[test]
+    fn work_for_a_client_that_has_gone_stops_between_two_images() {
+        let queue = queue_of(32);
+        let (gone, answer) = request(vec![gray(8), gray(8), gray(8)], 1000);
+        let (other, mut other_answer) = request(vec![gray(8)], 1000);
+        for request in [&gone, &other] {
+            queue.push(request, Duration::from_secs(600)).unwrap();
+        }
+        let taken = queue.take().unwrap();
+        drop(answer);
+        worker(&queue, &Sample::small()).process(&taken).unwrap();
+        assert!(gone.spend(1000).is_ok(), "nothing of it was decoded");
+        assert_eq!(other_answer.try_recv().unwrap().unwrap().outcomes.len(), 1);
+    }
+
     #[test]
     fn a_panic_costs_one_image_and_neither_its_neighbours_nor_other_clients() {
         let sample = Sample::small();
         let pixels = sample.images(1);
         let good = || Content::Pixels(pixels.clone().into());
-        let limits = QueueLimits { capacity: 100, max_batch: 32, max_wait: Duration::ZERO, workers: 1 };
-        let queue = Arc::new(Queue::new(limits));
+        let queue = queue_of(32);
         let requests = [vec![good(), Content::Fatal, good()], vec![good()], vec![Content::Fatal], vec![good(), good()]];
         // All of them wait before the worker comes, so that they share one batch.
         let answers = requests.map(|contents| {
             let uploads = contents.into_iter().map(|content| Upload { name: String::new(), content }).collect();
-            let (request, answer) = Request::new(uploads, false, Held::default());
+            let (request, answer) = request(uploads, u64::MAX);
             queue.push(&request, Duration::from_secs(600)).unwrap();
             answer
         });
         queue.close();
         worker(&queue, &sample).run();
-        let code = |outcome: &Outcome| outcome.as_ref().map_or_else(|e| e.code.to_string(), |_| "good".to_owned());
         let codes = answers
             .map(|mut answer| answer.try_recv().unwrap().unwrap().outcomes.iter().map(code).collect::<Vec<String>>());
         assert_eq!(codes, [vec!["good", "panicked", "good"], vec!["good"], vec!["panicked"], vec!["good"; 2]]);

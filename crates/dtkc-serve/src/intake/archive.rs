@@ -9,6 +9,7 @@ use actix_web::web::Bytes;
 use dtkc_item::ItemError;
 use dtkc_source::zip::{self, Seen, ZipEntry, ZipProblem};
 
+use super::name::name as cut;
 use crate::answer::PassedOver;
 use crate::engine::{Content, Upload};
 use crate::error::ApiError;
@@ -48,7 +49,7 @@ pub fn open(bytes: Bytes, limits: ArchiveLimits) -> Result<(Vec<Upload>, PassedO
         let (name, entry) = match seen {
             Seen::Image(name, entry) => (name, entry),
             Seen::Passed(name, reason) => {
-                passed.add(name, reason);
+                passed.add(&cut(name), reason);
                 return ControlFlow::Continue(());
             }
         };
@@ -58,7 +59,7 @@ pub fn open(bytes: Bytes, limits: ArchiveLimits) -> Result<(Vec<Upload>, PassedO
         } else if unpacked > unpacked_limit {
             problem = Some(ApiError::UnpackedTooLarge { limit: unpacked_limit });
         } else {
-            names.push(name);
+            names.push(cut(&name));
             entries.push(entry);
             return ControlFlow::Continue(());
         }
@@ -76,10 +77,10 @@ pub fn open(bytes: Bytes, limits: ArchiveLimits) -> Result<(Vec<Upload>, PassedO
 }
 
 impl Archive {
-    /// Packed bytes of one image.
-    pub fn packed_size(&self, index: usize) -> usize {
-        let packed = self.entries.get(index).map_or(0, ZipEntry::packed_size);
-        usize::try_from(packed).unwrap_or(usize::MAX).min(self.bytes.len())
+    /// Bytes of one image after unpacking, as far as they are unpacked.
+    pub fn size(&self, index: usize) -> usize {
+        let size = self.entries.get(index).map_or(0, ZipEntry::size);
+        usize::try_from(size.min(self.max_bytes)).unwrap_or(usize::MAX)
     }
 
     /// The bytes of one image file.

@@ -6,13 +6,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use actix_web::dev::{Decompress, Payload};
+use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap};
 use actix_web::web::Bytes;
 use futures_util::{Stream, StreamExt};
 
 use super::budget::Held;
+use super::unpack::Unpack;
 use crate::error::ApiError;
 
 /// What an early refusal still reads, so that a client that is in the middle of sending sees the answer
@@ -22,8 +23,13 @@ const DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// A request body as a stream that stops at the limits.
 pub struct Body {
-    payload: Decompress<Payload>,
+    content: Content,
     meter: Rc<RefCell<Meter>>,
+}
+
+enum Content {
+    Plain(Payload),
+    Packed(Unpack),
 }
 
 /// Counts what a body has brought so far. Shared, because a multipart parser owns the stream but can only
@@ -36,9 +42,20 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// What stopped the body, where it was one of our limits.
-    pub fn take_problem(&mut self) -> Option<ApiError> {
-        self.problem.take()
+    /// What stopped the body: one of our limits, or what the connection did.
+    pub fn explain(&mut self, error: &PayloadError) -> ApiError {
+        let reason = match (self.problem.take(), error) {
+            (Some(problem), _) => return problem,
+            (None, PayloadError::EncodingCorrupted) => "its compression is damaged",
+            (None, PayloadError::Incomplete(_)) => "the client stopped sending",
+            (None, _) => "the connection broke",
+        };
+        ApiError::BrokenBody(reason.into())
+    }
+
+    /// True where one of our limits stopped the body.
+    pub fn is_stopped(&self) -> bool {
+        self.problem.is_some()
     }
 
     /// The memory that the body holds; moves on with the images.
@@ -58,17 +75,18 @@ impl Meter {
 impl Body {
     /// Opens a body; one that announces too much is refused before a byte is read.
     pub fn open(headers: &HeaderMap, payload: Payload, limit: u64, held: Held) -> Result<Self, ApiError> {
-        if let Some(encoding) = headers.get(CONTENT_ENCODING) {
-            let encoding = encoding.to_str().unwrap_or("?").trim().to_ascii_lowercase();
-            if !["identity", "gzip", "deflate", ""].contains(&encoding.as_str()) {
-                return Err(ApiError::WrongEncoding(encoding));
-            }
-        }
         if announced(headers).is_some_and(|bytes| bytes > limit) {
             return Err(ApiError::BodyTooLarge { limit });
         }
+        let encoding = headers.get(CONTENT_ENCODING).map_or("", |value| value.to_str().unwrap_or("?"));
+        let content = match encoding.trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => Content::Plain(payload),
+            "gzip" | "x-gzip" => Content::Packed(Unpack::gzip(payload, limit)),
+            "deflate" => Content::Packed(Unpack::deflate(payload, limit)),
+            other => return Err(ApiError::WrongEncoding(other.to_owned())),
+        };
         let meter = Rc::new(RefCell::new(Meter { limit, read: 0, held, problem: None }));
-        Ok(Self { payload: Decompress::from_headers(payload, headers), meter })
+        Ok(Self { content, meter })
     }
 
     /// The counter, which outlives the stream.
@@ -95,13 +113,14 @@ impl Body {
             }
         }
         let held = self.meter.borrow_mut().take_held();
+        // It grew in leaps; what is more than counted goes back.
+        whole.shrink_to_fit();
         let body = first.unwrap_or_else(|| whole.into());
         if body.is_empty() { Err(ApiError::EmptyBody) } else { Ok((body, held)) }
     }
 
     fn explain(&self, error: &PayloadError) -> ApiError {
-        let problem = self.meter.borrow_mut().take_problem();
-        problem.unwrap_or_else(|| ApiError::BrokenBody(error.to_string()))
+        self.meter.borrow_mut().explain(error)
     }
 }
 
@@ -109,8 +128,18 @@ impl Stream for Body {
     type Item = Result<Bytes, PayloadError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let chunk = match Pin::new(&mut self.payload).poll_next(cx) {
+        let polled = match &mut self.content {
+            Content::Plain(payload) => Pin::new(payload).poll_next(cx),
+            Content::Packed(payload) => Pin::new(payload).poll_next(cx),
+        };
+        let chunk = match polled {
             Poll::Ready(Some(Ok(chunk))) => chunk,
+            // The packed bytes alone are more than allowed.
+            Poll::Ready(Some(Err(PayloadError::Overflow))) => {
+                let mut meter = self.meter.borrow_mut();
+                meter.problem = Some(ApiError::BodyTooLarge { limit: meter.limit });
+                return Poll::Ready(Some(Err(PayloadError::Overflow)));
+            }
             other => return other,
         };
         let counted = self.meter.borrow_mut().count(chunk.len());

@@ -3,19 +3,26 @@
 mod archive;
 mod body;
 mod budget;
+mod disposition;
+mod heavy;
 mod json;
 mod multipart;
+mod name;
+mod options;
+mod unpack;
 
 use actix_web::HttpMessage;
 use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::CONTENT_TYPE;
-use actix_web::web::{self, Bytes};
+use actix_web::web::Bytes;
 
 pub use archive::Archive;
 pub use body::{Body, drain};
 pub use budget::{Budget, Held};
+pub use heavy::{blocking, heavy};
 pub use json::AssignBody;
+pub use options::Options;
 
 use self::archive::ArchiveLimits;
 use crate::answer::PassedOver;
@@ -27,7 +34,7 @@ use crate::error::ApiError;
 const SMALL_BODY: usize = 64 << 10;
 
 /// The images of one request.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Intake {
     /// The images, at least one.
     pub uploads: Vec<Upload>,
@@ -37,10 +44,8 @@ pub struct Intake {
     pub held: Held,
     /// True where the body was one image and nothing around it: its problem is the request's problem.
     pub raw: bool,
-    /// Options of a JSON body; they win over the query.
-    pub top_k: Option<u32>,
-    /// The same for the embedding.
-    pub embedding: Option<bool>,
+    /// Options of a JSON body or a form; they win over the query.
+    pub options: Options,
 }
 
 /// Reads the images of a request.
@@ -55,16 +60,14 @@ pub async fn read(
     let kind = Kind::of(request)?;
     let body = Body::open(headers, payload, config.max_body, held)?;
     let intake = match kind {
-        Kind::Multipart => {
-            let (uploads, passed, held) = multipart::read(headers, body, limits).await?;
-            Intake { uploads, passed, held, raw: false, top_k: None, embedding: None }
-        }
+        Kind::Multipart => multipart::read(headers, body, limits).await?,
         Kind::Json => {
-            let (bytes, held) = body.collect(headers).await?;
-            let parsed = parse_maybe_blocking(bytes, |bytes| json::parse(bytes)).await?;
-            let (top_k, embedding) = (parsed.top_k, parsed.embedding);
-            let uploads = json::uploads(parsed.images);
-            Intake { uploads, passed: PassedOver::default(), held, raw: false, top_k, embedding }
+            let (bytes, mut held) = body.collect(headers).await?;
+            let read = move |bytes: &Bytes| {
+                let json::Parsed { uploads, options } = json::parse(bytes, limits.max_images, &mut held)?;
+                Ok(Intake { uploads, options, held, ..Intake::default() })
+            };
+            parse_maybe_heavy(bytes, read).await?
         }
         Kind::Binary => {
             let (bytes, held) = body.collect(headers).await?;
@@ -72,9 +75,9 @@ pub async fn read(
             let (uploads, passed) = if raw {
                 (vec![Upload { name: "0".into(), content: Content::Encoded(bytes) }], PassedOver::default())
             } else {
-                blocking(move || archive::open(bytes, limits)).await??
+                heavy(move || archive::open(bytes, limits)).await??
             };
-            Intake { uploads, passed, held, raw, top_k: None, embedding: None }
+            Intake { uploads, passed, held, raw, ..Intake::default() }
         }
     };
     check_count(&intake.uploads, limits.max_images)?;
@@ -101,17 +104,12 @@ where
     serde_json::from_slice(&bytes).map_err(|error| ApiError::BadJson(error.to_string()))
 }
 
-/// Runs `parse` at once for a small body, on a blocking thread for a large one.
-pub async fn parse_maybe_blocking<T: Send + 'static>(
+/// Runs `parse` at once for a small body, on a thread that may block for a large one.
+pub async fn parse_maybe_heavy<T: Send + 'static>(
     bytes: Bytes,
     parse: impl FnOnce(&Bytes) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    if bytes.len() <= SMALL_BODY { parse(&bytes) } else { blocking(move || parse(&bytes)).await? }
-}
-
-/// Runs work that takes long on a thread that may block.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-    web::block(work).await.map_err(|_| ApiError::Internal)
+    if bytes.len() <= SMALL_BODY { parse(&bytes) } else { heavy(move || parse(&bytes)).await? }
 }
 
 /// How a body must be read. Images and zips tell themselves apart by their first bytes.
@@ -142,10 +140,10 @@ fn is_json(essence: &str) -> bool {
     essence == "application/json" || essence.ends_with("+json")
 }
 
-/// The content type as the client sent it, short enough for a sentence.
+/// The content type as the client sent it.
 fn shown_type(request: &HttpRequest) -> String {
     match request.headers().get(CONTENT_TYPE) {
         None => "(none)".into(),
-        Some(value) => format!("'{}'", String::from_utf8_lossy(value.as_bytes()).chars().take(80).collect::<String>()),
+        Some(value) => format!("'{}'", String::from_utf8_lossy(value.as_bytes())),
     }
 }

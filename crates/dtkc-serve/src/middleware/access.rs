@@ -3,9 +3,9 @@
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
-use actix_web::{Error, web};
+use actix_web::{Error, HttpMessage, web};
 
-use crate::client;
+use crate::client::{self, Client};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -24,7 +24,7 @@ pub async fn access(
 }
 
 fn check(state: &State, request: &ServiceRequest) -> Result<(), ApiError> {
-    let address = client::of(request.request(), &state.config);
+    let address = client::by_address(request.request(), &state.config);
     let key = match state.guesses.wait(address) {
         Some(wait) if state.keys.required() => Err(ApiError::TooManyWrongKeys { retry_after: seconds(wait) }),
         _ => state.keys.check(request.headers()),
@@ -32,9 +32,10 @@ fn check(state: &State, request: &ServiceRequest) -> Result<(), ApiError> {
     if key == Err(ApiError::WrongKey) {
         state.guesses.note(address);
     }
-    let key = key?;
+    let client = key?.unwrap_or(address);
+    request.extensions_mut().insert(Client(client));
     let Some(limiter) = &state.limiter else { return Ok(()) };
-    let counted = limiter.check(key.unwrap_or(address));
+    let counted = limiter.check(client);
     counted.map_err(|wait| ApiError::RateLimited { retry_after: seconds(wait) })
 }
 

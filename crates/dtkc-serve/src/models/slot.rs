@@ -39,6 +39,8 @@ pub struct Served {
     cluster_names: RwLock<Arc<[String]>>,
     /// Empty while the service starts.
     engine: OnceLock<Engine>,
+    /// Set where the model was unloaded: it has no engine until it is loaded again.
+    unloaded: bool,
 }
 
 /// What a reload did.
@@ -121,7 +123,7 @@ impl Slot {
         let served =
             Served::new(&self.name, model, self.state_dir.as_deref(), metrics).map_err(|e| self.bad_start(&e))?;
         let current = self.served();
-        if served.fingerprint == current.fingerprint {
+        if served.fingerprint == current.fingerprint && !current.unloaded {
             // The names may have been changed by another server, or by hand.
             let _guard = self.renaming.lock().unwrap_or_else(PoisonError::into_inner);
             current.set_names(&current.side_file.read().map_err(|e| self.bad_start(&e.to_string()))?);
@@ -129,12 +131,26 @@ impl Slot {
         }
         let engine = Engine::start(runtime, &served.model, options, &served.metrics).map_err(|e| self.bad_start(&e))?;
         served.engine.set(engine).map_err(|_| ApiError::Internal)?;
-        let old = {
-            let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *current, Arc::new(served))
-        };
-        old.close();
+        self.replace(served);
         Ok(Reloaded::Swapped)
+    }
+
+    /// Takes the model out of service: what was accepted is still answered.
+    pub fn unload(&self, metrics: &Metrics) -> Result<(), ApiError> {
+        let Ok(_guard) = self.reloading.try_lock() else { return Err(ApiError::ReloadRunning) };
+        let model = self.served().model.clone();
+        let mut served =
+            Served::new(&self.name, model, self.state_dir.as_deref(), metrics).map_err(|e| self.bad_start(&e))?;
+        served.unloaded = true;
+        self.replace(served);
+        Ok(())
+    }
+
+    fn replace(&self, served: Served) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let old = std::mem::replace(&mut *current, Arc::new(served));
+        drop(current);
+        old.close();
     }
 
     /// What is wrong with the file, for the log with its path and for the client without.
@@ -182,6 +198,7 @@ impl Served {
             side_file,
             cluster_names: RwLock::new(Arc::new([])),
             engine: OnceLock::new(),
+            unloaded: false,
         };
         served.set_names(&names);
         Ok(served)
@@ -192,8 +209,11 @@ impl Served {
         self.cluster_names.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The running engine, or the answer that the service is still starting.
+    /// The running engine, or the answer why there is none.
     pub fn engine(&self) -> Result<&Engine, ApiError> {
+        if self.unloaded {
+            return Err(ApiError::Unloaded(self.model.name().to_owned()));
+        }
         self.engine.get().ok_or(ApiError::Starting)
     }
 

@@ -70,11 +70,11 @@ impl Signals {
 
 /// Tells people where to look, and programs through the log.
 fn announce(ready: &Ready, format: LogFormat) {
-    let Ready { address, url, models, needs_key } = ready;
+    let Ready { address, url, models, needs_key, memory, memory_text } = ready;
     match format {
         LogFormat::Json => {
             let models: Vec<&str> = models.iter().map(|model| model.name()).collect();
-            tracing::info!(url, models = models.join(","), "ready");
+            tracing::info!(url, models = models.join(","), memory_bound = memory, "ready");
         }
         LogFormat::Text => {
             println!("dtkc-serve {} is ready", env!("CARGO_PKG_VERSION"));
@@ -84,6 +84,7 @@ fn announce(ready: &Ready, format: LogFormat) {
             }
             println!("  page   {url}/");
             println!("  docs   {url}/docs");
+            println!("  memory {memory_text}");
             println!("  try    curl -F image=@digit.png {url}/v1/assign");
         }
     }

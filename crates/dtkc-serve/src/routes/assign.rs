@@ -5,41 +5,30 @@ use std::time::Instant;
 use actix_web::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::web::{Data, Path, Payload, Query};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
-use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 
 use crate::answer::{AssignAnswer, Assigned, Format};
+use crate::client;
 use crate::engine::{Answered, Order};
 use crate::error::{ApiError, ErrorBody};
-use crate::intake::{self, AssignBody, Held, Intake};
+use crate::extent::Extent;
+use crate::intake::{self, AssignBody, Intake, Options};
 use crate::models::{Served, Slot, queue_full};
 use crate::pieces::Pieces;
 use crate::state::State;
 
-/// No model has more clusters.
-const MOST_CLUSTERS: u32 = 10_000;
-
-/// What the answer should hold beside the cluster.
-#[derive(Debug, Clone, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct AssignQuery {
-    /// How many clusters to list per image, the most probable first.
-    #[serde(default)]
-    #[param(minimum = 0, maximum = 10_000)]
-    pub top_k: Option<u32>,
-    /// True to get each image's embedding.
-    #[serde(default)]
-    pub embedding: Option<bool>,
-}
-
-/// Files of a multipart form: any field name, any number of files, zips included.
+/// Files of a multipart form: any field name, any number of files, zips included; and options as fields without a file.
 #[derive(ToSchema)]
 #[allow(dead_code)] // Only describes the form for /docs.
 pub struct AssignForm {
     /// The image files.
     #[schema(format = Binary, content_media_type = "application/octet-stream", min_items = 1)]
     image: Vec<String>,
+    /// How many clusters to list per image, the most probable first.
+    #[schema(minimum = 0, maximum = 10_000)]
+    top_k: Option<u32>,
+    /// True to get each image's embedding.
+    embedding: Option<bool>,
 }
 
 /// The bytes of a file.
@@ -55,7 +44,7 @@ pub struct FileContent(Vec<u8>);
 /// others; files of a zip that are no images are passed over and counted. The headers
 /// `x-queue-ms` and `x-inference-ms` say where the time went.
 #[utoipa::path(
-    post, path = "/v1/assign", tag = "assign", params(AssignQuery),
+    post, path = "/v1/assign", tag = "assign", params(Options),
     request_body(content(
         (AssignForm = "multipart/form-data"),
         (AssignBody = "application/json"),
@@ -72,7 +61,7 @@ pub struct FileContent(Vec<u8>);
 pub async fn assign(
     request: HttpRequest,
     payload: Payload,
-    query: Query<AssignQuery>,
+    query: Query<Options>,
     state: Data<State>,
 ) -> Result<HttpResponse, ApiError> {
     handle(&request, payload, &query, state.default_model()?, &state).await
@@ -83,7 +72,7 @@ pub async fn assign_with(
     model: Path<String>,
     request: HttpRequest,
     payload: Payload,
-    query: Query<AssignQuery>,
+    query: Query<Options>,
     state: Data<State>,
 ) -> Result<HttpResponse, ApiError> {
     handle(&request, payload, &query, state.model(&model)?, &state).await
@@ -92,26 +81,29 @@ pub async fn assign_with(
 async fn handle(
     request: &HttpRequest,
     payload: Payload,
-    query: &AssignQuery,
+    query: &Options,
     slot: &Slot,
     state: &State,
 ) -> Result<HttpResponse, ApiError> {
     let timeout = state.config.request_timeout;
     let deadline = Instant::now() + timeout;
     let payload = payload.into_inner();
-    if let Some((queued, wait)) = slot.served().engine()?.full() {
+    let (client, format) = (client::of(request), Format::wanted(request));
+    if let Some((queued, wait)) = slot.served().engine()?.full(client) {
         intake::drain(request.headers(), payload).await;
         return Err(queue_full(queued, 1, wait));
     }
     let reading = intake::read(request, payload, &state.config, state.budget.open());
     let intake = tokio::time::timeout_at(deadline.into(), reading).await.map_err(|_| ApiError::SlowBody(timeout))??;
-    let Intake { mut uploads, passed, held, raw, top_k, embedding } = intake;
+    let Intake { mut uploads, passed, held, raw, options } = intake;
+    let options = options.or(*query)?;
+    let (top_k, want_embedding) = (options.top_k.unwrap_or(0) as usize, options.embedding.unwrap_or(false));
     let names: Vec<String> = uploads.iter_mut().map(|upload| std::mem::take(&mut upload.name)).collect();
-    let want_embedding = embedding.or(query.embedding).unwrap_or(false);
-    if top_k.max(query.top_k).is_some_and(|k| k > MOST_CLUSTERS) {
-        return Err(ApiError::BadQuery(format!("top_k is more than {MOST_CLUSTERS}")));
-    }
-    let (served, mut answered) = slot.run(Order { uploads, want_embedding, held, deadline }, timeout).await?;
+    let extent = Extent::new(names.len(), &slot.served(), want_embedding);
+    let size = extent.assign(format, top_k, names.iter().map(String::len).sum());
+    let answer_held = state.budget.answer(size, &held)?;
+    let order = Order { uploads, want_embedding, held, deadline, client };
+    let (served, mut answered) = slot.run(order, timeout).await?;
 
     // A body that is one image and nothing else has nowhere to put an error of its own.
     if raw && answered.outcomes.first().is_some_and(Result::is_err) {
@@ -123,9 +115,16 @@ async fn handle(
         passed_over: passed,
         outcomes: std::mem::take(&mut answered.outcomes),
         cluster_names: served.cluster_names(),
-        top_k: top_k.or(query.top_k).unwrap_or(0) as usize,
+        top_k,
     };
-    let mut response = write(assigned, Format::wanted(request), &answered, state.budget.open()).await?;
+    let body = if Extent::is_large(size) {
+        intake::heavy(move || format.write(&assigned.into_answer())).await??
+    } else {
+        format.write(&assigned.into_answer())?
+    };
+    let mut response = HttpResponse::Ok();
+    times(&mut response, &answered).insert_header((CONTENT_TYPE, format.content_type()));
+    let mut response = response.body(Pieces::new(body, answer_held)?);
     mark_model(&mut response, &served);
     Ok(response)
 }
@@ -135,17 +134,6 @@ pub(crate) fn mark_model(response: &mut HttpResponse, served: &Served) {
     if let Ok(value) = HeaderValue::from_str(&served.fingerprint) {
         response.headers_mut().insert(HeaderName::from_static("x-model-fingerprint"), value);
     }
-}
-
-async fn write(assigned: Assigned, format: Format, answered: &Answered, held: Held) -> Result<HttpResponse, ApiError> {
-    let body = if assigned.is_large() {
-        intake::blocking(move || format.write(&assigned.into_answer())).await??
-    } else {
-        format.write(&assigned.into_answer())?
-    };
-    let mut response = HttpResponse::Ok();
-    times(&mut response, answered).insert_header((CONTENT_TYPE, format.content_type()));
-    Ok(response.body(Pieces::new(body, held)?))
 }
 
 /// Says where the time went, in headers for programs and in the one that browsers show.

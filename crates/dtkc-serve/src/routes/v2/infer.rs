@@ -8,8 +8,10 @@ use actix_web::{HttpRequest, HttpResponse};
 
 use super::tensor::{self, BinarySize, InferAnswer, InferRequest, OutputTensor, Values, WantedOutput, bad, short};
 use super::{ModelPath, VERSION};
+use crate::client;
 use crate::engine::{Content, Order, Outcome, Row, Upload};
 use crate::error::{ApiError, ErrorBody};
+use crate::extent::Extent;
 use crate::intake::{self, Body};
 use crate::models::queue_full;
 use crate::pieces::Pieces;
@@ -45,43 +47,52 @@ pub async fn infer(
     let deadline = Instant::now() + timeout;
     let served = slot.served();
     let payload = payload.into_inner();
-    if let Some((queued, wait)) = served.engine()?.full() {
+    let client = client::of(&request);
+    if let Some((queued, wait)) = served.engine()?.full(client) {
         intake::drain(request.headers(), payload).await;
         return Err(queue_full(queued, 1, wait));
     }
     let json_size = json_size(&request)?;
     let body = Body::open(request.headers(), payload, state.config.max_body, state.budget.open())?;
-    let reading = tokio::time::timeout_at(deadline.into(), body.collect(request.headers()));
-    let (body, held) = reading.await.map_err(|_| ApiError::SlowBody(timeout))??;
-
-    let shape = served.model.spec().shape();
-    let parse = move |body: &Bytes| {
-        let (mut request, binary) = tensor::split(body, json_size)?;
-        let (images, pixels) = tensor::image_input(&mut request, binary, shape)?;
-        let wanted = wanted(&request)?;
-        Ok((request.id, wanted, images, pixels))
+    let (shape, limit) = (served.model.spec().shape(), state.config.images_per_request());
+    let reading = async {
+        let (body, mut held) = body.collect(request.headers()).await?;
+        let parse = move |body: &Bytes| {
+            // What is read out of the JSON is never larger than the JSON.
+            held.grow(json_size.map_or(body.len(), |size| size.min(body.len())) as u64)?;
+            let (mut request, binary) = tensor::split(body, json_size)?;
+            let (images, pixels) = tensor::image_input(&mut request, binary, shape, limit)?;
+            let wanted = wanted(&request)?;
+            Ok((request.id, wanted, images, pixels, held))
+        };
+        intake::parse_maybe_heavy(body, parse).await
     };
-    let (id, wanted, images, pixels) = intake::parse_maybe_blocking(body, parse).await?;
-    let limit = state.config.images_per_request();
-    if images > limit {
-        return Err(ApiError::TooManyImages { limit });
-    }
+    let read = tokio::time::timeout_at(deadline.into(), reading).await;
+    let (id, wanted, images, pixels, held) = read.map_err(|_| ApiError::SlowBody(timeout))??;
+    let widths = (served.model.clusters(), served.model.embedding_size());
+    let want_embedding = wanted.iter().any(|wanted| wanted.name == "embedding");
+    let size = Extent::new(images, &served, want_embedding).infer(wanted.iter().map(|wanted| wanted.size(widths)));
+    let answer_held = state.budget.answer(size, &held)?;
     let each = shape.len();
     let content = |n: usize| Content::Pixels(pixels.slice(n * each..(n + 1) * each));
-    let order = Order {
-        uploads: (0..images).map(|n| Upload { name: String::new(), content: content(n) }).collect(),
-        want_embedding: wanted.iter().any(|w| w.name == "embedding"),
-        held,
-        deadline,
-    };
-    let (served, answered) = slot.run(order, timeout).await?;
-    let rows = rows(&answered.outcomes)?;
+    let uploads = (0..images).map(|n| Upload { name: String::new(), content: content(n) }).collect();
+    let order = Order { uploads, want_embedding, held, deadline, client };
+    drop(pixels);
+    let (served, mut answered) = slot.run(order, timeout).await?;
+    let outcomes = std::mem::take(&mut answered.outcomes);
     let widths = (served.model.clusters(), served.model.embedding_size());
-    let outputs = wanted.iter().map(|wanted| wanted.collect(&rows, widths)).collect();
+    let model = slot.name().to_owned();
+    let write = move || answer(model, id, &wanted, &outcomes, widths);
+    let Written { body, json_size } = if Extent::is_large(size) { intake::heavy(write).await?? } else { write()? };
     let mut response = HttpResponse::Ok();
     times(&mut response, &answered);
-    let body = answer(&mut response, slot.name().to_owned(), id, outputs)?;
-    Ok(response.body(Pieces::new(body, state.budget.open())?))
+    match json_size {
+        None => response.insert_header((CONTENT_TYPE, "application/json")),
+        Some(size) => {
+            response.insert_header((JSON_SIZE, size)).insert_header((CONTENT_TYPE, "application/octet-stream"))
+        }
+    };
+    Ok(response.body(Pieces::new(body, answer_held)?))
 }
 
 fn json_size(request: &HttpRequest) -> Result<Option<usize>, ApiError> {
@@ -104,9 +115,17 @@ struct Wanted {
 
 fn wanted(request: &InferRequest) -> Result<Vec<Wanted>, ApiError> {
     let all_binary = request.parameters.as_ref().and_then(|p| p.binary_data_output).unwrap_or(false);
-    match request.outputs.as_deref() {
+    match request.outputs.as_ref().map(|outputs| outputs.0.as_slice()) {
         None | Some([]) => Ok(NAMES.map(|name| Wanted { name, binary: all_binary }).to_vec()),
-        Some(outputs) => outputs.iter().map(|output| one_wanted(output, all_binary)).collect(),
+        Some(outputs) => {
+            let wanted: Vec<Wanted> =
+                outputs.iter().map(|output| one_wanted(output, all_binary)).collect::<Result<_, _>>()?;
+            let twice = |n: usize| wanted[..n].iter().any(|earlier| earlier.name == wanted[n].name);
+            match (0..wanted.len()).find(|&n| twice(n)) {
+                Some(n) => Err(bad(&format!("the output '{}' is asked for twice; ask for it once", wanted[n].name))),
+                None => Ok(wanted),
+            }
+        }
     }
 }
 
@@ -135,6 +154,16 @@ struct Output {
 }
 
 impl Wanted {
+    /// Values per image, and whether they go behind the JSON.
+    fn size(&self, (k, embedding): (usize, usize)) -> (u64, bool) {
+        let values = match self.name {
+            "cluster" => 1,
+            "probabilities" => k,
+            _ => embedding,
+        };
+        (values as u64, self.binary)
+    }
+
     fn collect(&self, rows: &[&Row], (k, embedding): (usize, usize)) -> Output {
         let images = rows.len();
         let (shape, values) = match self.name {
@@ -152,34 +181,38 @@ impl Wanted {
     }
 }
 
+/// An answer's bytes; where some of them are not JSON, how many are.
+struct Written {
+    body: Vec<u8>,
+    json_size: Option<usize>,
+}
+
 fn answer(
-    response: &mut actix_web::HttpResponseBuilder,
     model_name: String,
     id: Option<String>,
-    outputs: Vec<Output>,
-) -> Result<Vec<u8>, ApiError> {
+    wanted: &[Wanted],
+    outcomes: &[Outcome],
+    widths: (usize, usize),
+) -> Result<Written, ApiError> {
+    let rows = rows(outcomes)?;
     let mut behind = Vec::new();
-    let any_binary = outputs.iter().any(|output| output.binary);
-    let tensor = |output: Output| {
-        let datatype = if matches!(output.values, Values::Integers(_)) { "INT64" } else { "FP32" };
-        let mut tensor =
-            OutputTensor { name: output.name, datatype, shape: output.shape, parameters: None, data: None };
-        if output.binary {
-            tensor.parameters = Some(BinarySize { binary_data_size: output.values.bytes() });
-            output.values.append_to(&mut behind);
+    let any_binary = wanted.iter().any(|wanted| wanted.binary);
+    let tensor = |wanted: &Wanted| {
+        let Output { name, shape, values, binary } = wanted.collect(&rows, widths);
+        let datatype = if matches!(values, Values::Integers(_)) { "INT64" } else { "FP32" };
+        let mut tensor = OutputTensor { name, datatype, shape, parameters: None, data: None };
+        if binary {
+            tensor.parameters = Some(BinarySize { binary_data_size: values.bytes() });
+            values.append_to(&mut behind);
         } else {
-            tensor.data = Some(output.values);
+            tensor.data = Some(values);
         }
         tensor
     };
-    let outputs = outputs.into_iter().map(tensor).collect();
+    let outputs = wanted.iter().map(tensor).collect();
     let answer = InferAnswer { model_name, model_version: VERSION, id, outputs };
     let mut body = serde_json::to_vec(&answer).map_err(|_| ApiError::Internal)?;
-    if !any_binary {
-        response.insert_header((CONTENT_TYPE, "application/json"));
-        return Ok(body);
-    }
-    response.insert_header((JSON_SIZE, body.len())).insert_header((CONTENT_TYPE, "application/octet-stream"));
+    let json_size = any_binary.then_some(body.len());
     body.append(&mut behind);
-    Ok(body)
+    Ok(Written { body, json_size })
 }

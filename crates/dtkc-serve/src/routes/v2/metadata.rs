@@ -82,7 +82,7 @@ pub async fn server() -> HttpResponse {
     HttpResponse::Ok().json(ServerMetadata {
         name: env!("CARGO_PKG_NAME"),
         version: env!("CARGO_PKG_VERSION"),
-        extensions: vec!["binary_tensor_data"],
+        extensions: vec!["binary_tensor_data", "model_repository", "statistics"],
     })
 }
 

@@ -2,6 +2,8 @@
 
 pub mod infer;
 pub mod metadata;
+pub mod repository;
+pub mod statistics;
 mod tensor;
 
 use actix_web::web::{self, ServiceConfig};
@@ -24,6 +26,12 @@ pub fn routes(config: &mut ServiceConfig) {
     config
         .service(get("/v2").route(read().to(metadata::server)))
         .service(get("/v2/").route(read().to(metadata::server)))
+        .service(post("/v2/repository/index").route(web::post().to(repository::index)))
+        .service(post("/v2/repository/models/{model}/load").route(web::post().to(repository::load)))
+        .service(post("/v2/repository/models/{model}/unload").route(web::post().to(repository::unload)))
+        .service(get("/v2/models/stats").route(read().to(statistics::all)))
+        .service(get("/v2/models/{model}/stats").route(read().to(statistics::one)))
+        .service(get("/v2/models/{model}/versions/{version}/stats").route(read().to(statistics::one)))
         .service(get("/v2/models/{model}").route(read().to(metadata::model)))
         .service(get("/v2/models/{model}/ready").route(read().to(metadata::model_ready)))
         .service(post("/v2/models/{model}/infer").route(web::post().to(infer::infer)))

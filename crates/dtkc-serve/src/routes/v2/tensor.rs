@@ -1,33 +1,42 @@
 //! The JSON of an inference request and what may follow it in binary.
 
+use std::marker::PhantomData;
+
 use actix_web::web::Bytes;
 use dtkc_item::ImageShape;
-use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
 
+/// The most that an answer repeats of an id.
+const LONGEST_ID: usize = 1000;
+
 /// An inference request.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object with 'inputs'")]
 pub struct InferRequest {
-    /// Repeated in the answer.
+    /// Repeated in the answer; at most 1000 bytes.
     #[serde(default)]
+    #[schema(max_length = 1000)]
     pub id: Option<String>,
     /// `binary_data_output` asks for all outputs in binary.
     #[serde(default)]
     #[schema(value_type = Option<Parameters>)]
     pub parameters: Option<Parameters>,
     /// Exactly one: `image`.
-    #[schema(min_items = 1, max_items = 1)]
-    pub inputs: Vec<InputTensor>,
-    /// The outputs that are wanted; all where this is missing.
+    #[schema(min_items = 1, max_items = 1, value_type = Vec<InputTensor>)]
+    pub inputs: AtMost<InputTensor, 1>,
+    /// The outputs that are wanted, each once; all where this is missing.
     #[serde(default)]
-    pub outputs: Option<Vec<WantedOutput>>,
+    #[schema(max_items = 3, value_type = Option<Vec<WantedOutput>>)]
+    pub outputs: Option<AtMost<WantedOutput, 3>>,
 }
 
 /// Settings of a request, an input or an output; unknown ones are ignored, as the protocol says.
 #[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(expecting = "an object with parameters")]
 pub struct Parameters {
     /// Bytes of this input behind the JSON.
     #[serde(default)]
@@ -48,13 +57,14 @@ pub struct Parameters {
 
 /// One input.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object with 'name', 'shape', 'datatype' and 'data'")]
 pub struct InputTensor {
     /// `image`.
     #[schema(pattern = "^image$", example = "image")]
     pub name: String,
     /// `[images, height, width, channels]`.
-    #[schema(min_items = 4, max_items = 4, example = json!([1, 28, 28, 1]))]
-    pub shape: Vec<u64>,
+    #[schema(min_items = 4, max_items = 4, value_type = Vec<u64>, example = json!([1, 28, 28, 1]))]
+    pub shape: AtMost<u64, 4>,
     /// `UINT8`.
     #[schema(pattern = "^UINT8$", example = "UINT8")]
     pub datatype: String,
@@ -70,6 +80,7 @@ pub struct InputTensor {
 
 /// One wanted output.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object with 'name'")]
 pub struct WantedOutput {
     /// `cluster`, `probabilities` or `embedding`.
     #[schema(pattern = "^(cluster|probabilities|embedding)$", example = "cluster")]
@@ -162,10 +173,18 @@ pub fn split(body: &Bytes, json_size: Option<usize>) -> Result<(InferRequest, By
     Ok((request, binary))
 }
 
-/// The pixels of the one input, checked against the images that the model takes.
-pub fn image_input(request: &mut InferRequest, binary: Bytes, shape: ImageShape) -> Result<(usize, Bytes), ApiError> {
-    let [input] = request.inputs.as_mut_slice() else {
-        return Err(bad(&format!("there must be one input, 'image', and there are {}", request.inputs.len())));
+/// The pixels of the one input, checked against the images that the model takes and how many of them may come.
+pub fn image_input(
+    request: &mut InferRequest,
+    binary: Bytes,
+    shape: ImageShape,
+    limit: usize,
+) -> Result<(usize, Bytes), ApiError> {
+    if request.id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
+        return Err(bad(&format!("the id has more than {LONGEST_ID} bytes; use a shorter one")));
+    }
+    let [input] = request.inputs.0.as_mut_slice() else {
+        return Err(bad("there must be one input, 'image', and there is none"));
     };
     if input.name != "image" {
         return Err(bad(&format!("the input is called 'image', not '{}'", short(&input.name))));
@@ -175,7 +194,7 @@ pub fn image_input(request: &mut InferRequest, binary: Bytes, shape: ImageShape)
     }
     let ImageShape { height, width, channels } = shape;
     let expected = [height, width, channels].map(|size| size as u64);
-    let images = match input.shape.as_slice() {
+    let images = match input.shape.0.as_slice() {
         [images, rest @ ..] if rest == expected && *images > 0 => *images,
         _ => {
             return Err(bad(&format!(
@@ -184,6 +203,9 @@ pub fn image_input(request: &mut InferRequest, binary: Bytes, shape: ImageShape)
         }
     };
     let pixels = take_pixels(input, binary)?;
+    if images > limit as u64 {
+        return Err(ApiError::TooManyImages { limit });
+    }
     let each = shape.len() as u64;
     if images.checked_mul(each) != Some(pixels.len() as u64) {
         return Err(bad(&format!("the shape needs {images} x {each} values and the data has {}", pixels.len())));
@@ -216,6 +238,38 @@ pub fn bad(reason: &str) -> ApiError {
 /// Part of what a client wrote, short enough for a sentence.
 pub fn short(text: &str) -> String {
     text.chars().take(40).collect()
+}
+
+/// A list that is read no further than it may be long: one of millions would take its memory before anybody counts.
+#[derive(Debug)]
+pub struct AtMost<T, const N: usize>(pub Vec<T>);
+
+impl<'de, T: Deserialize<'de>, const N: usize> Deserialize<'de> for AtMost<T, N> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Items<T, const N: usize>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>, const N: usize> Visitor<'de> for Items<T, N> {
+            type Value = AtMost<T, N>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "a list of at most {N}")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<AtMost<T, N>, A::Error> {
+                let mut list = Vec::new();
+                while list.len() < N {
+                    match items.next_element()? {
+                        Some(item) => list.push(item),
+                        None => return Ok(AtMost(list)),
+                    }
+                }
+                match items.next_element::<IgnoredAny>()? {
+                    None => Ok(AtMost(list)),
+                    Some(_) => Err(A::Error::custom(format_args!("there are more than {N} in a list of at most {N}"))),
+                }
+            }
+        }
+
+        deserializer.deserialize_seq(Items(PhantomData))
+    }
 }
 
 /// Reads nested arrays of 0..=255 into one flat vector, without a tree of values in between.
@@ -261,7 +315,7 @@ mod tests {
     fn read(json: &str, binary: &[u8]) -> Result<(usize, Bytes), ApiError> {
         let body = Bytes::from([json.as_bytes(), binary].concat());
         let (mut request, binary) = split(&body, Some(json.len()))?;
-        image_input(&mut request, binary, SHAPE)
+        image_input(&mut request, binary, SHAPE, 10)
     }
 
     fn input(shape: &str, rest: &str) -> String {
@@ -286,7 +340,7 @@ mod tests {
             (input("[1, 2, 2]", data), &b""[..], "[images, 2, 2, 1]"),
             (input("[0, 2, 2, 1]", r#", "data": []"#), b"", "at least one image"),
             (input("[1, 2, 3, 1]", data), b"", "[images, 2, 2, 1]"),
-            (input("[18446744073709551615, 2, 2, 1]", data), b"", "the data has 4"),
+            (input("[18446744073709551615, 2, 2, 1]", data), b"", "more than the 10 images"),
             (input("[2, 2, 2, 1]", data), b"", "2 x 4 values"),
             (input("[1, 2, 2, 1]", r#", "data": [1, 2, 3, 256]"#), b"", "0 to 255"),
             (input("[1, 2, 2, 1]", r#", "data": [1, 2, 3, -1]"#), b"", "0 to 255"),
@@ -297,10 +351,35 @@ mod tests {
             (input("[1, 2, 2, 1]", r#", "parameters": {"binary_data_size": 5}"#), b"1234", "4 bytes follow"),
             (input("[1, 2, 2, 1]", data).replace("UINT8", "FP32"), b"", "UINT8"),
             (input("[1, 2, 2, 1]", data).replace("image", "picture"), b"", "'image'"),
-            (r#"{"inputs": []}"#.into(), b"", "there are 0"),
+            (r#"{"inputs": []}"#.into(), b"", "there is none"),
+            (r#"{"inputs": [1]}"#.into(), b"", "an object with 'name'"),
+            ("[]".into(), b"", "an object with 'inputs'"),
+            (input("[1, 2, 2, 1, 1, 1, 1]", data), b"", "at most 4"),
+            (input("[1, 2, 2, \"one\"]", data), b"", "a whole number"),
+            (
+                input("[1, 2, 2, 1]", data).replacen("{", &format!("{{\"id\": \"{}\", ", "x".repeat(1001)), 1),
+                b"",
+                "shorter",
+            ),
         ] {
             let error = read(&json, binary).unwrap_err().to_string();
             assert!(error.contains(expected), "{json}: {error}");
+        }
+    }
+
+    /// Lists of millions became vectors of millions before anybody looked at them.
+    #[test]
+    fn long_lists_are_read_no_further_than_they_may_be() {
+        // Behind the first item too many is nothing that could be read, and nobody tries.
+        let data = r#", "data": [1, 2, 3, 4]"#;
+        let one = input("[1, 2, 2, 1]", data);
+        let inputs = one.replacen("}]", "}, {}, {}, this is no JSON", 1);
+        let shape = input("[1, 2, 2, 1, 5, this is no JSON", data);
+        let output = r#"{"name": "cluster"}, "#.repeat(4);
+        let outputs = one.replacen("{", &format!(r#"{{"outputs": [{output} this is no JSON"#), 1);
+        for (json, most) in [(inputs, 1), (shape, 4), (outputs, 3)] {
+            let error = read(&json, b"").unwrap_err().to_string();
+            assert!(error.contains(&format!("more than {most} in a list")), "{json}: {error}");
         }
     }
 

@@ -1,0 +1,70 @@
+//! What a file says about itself that its decoder does not tell, or tells too late: how often every pixel is gone over,
+//! pictures inside the file that are larger than the file's own size, and what lies around the pixels.
+//!
+//! A decoder trusts the file. A file of a few hundred bytes can ask for a hundred passes over 64 million pixels, or for
+//! a colour profile of a gigabyte that nobody looks at. Walking over markers and chunks costs next to nothing, so it is
+//! done first.
+
+mod gif;
+mod jpeg;
+mod png;
+mod tiff;
+mod webp;
+
+use std::borrow::Cow;
+
+use dtkc_item::ItemError;
+use image::ImageFormat;
+use image::metadata::Orientation;
+
+use crate::Limits;
+
+/// What a file says about itself.
+#[derive(Debug)]
+pub struct Walk<'a> {
+    /// What to decode: the file, or the file without what nobody looks at.
+    pub bytes: Cow<'a, [u8]>,
+    /// Pixels that are gone over where that is not simply each pixel of the picture once.
+    pub work: Option<u64>,
+    /// False where the data ends before the picture does and the decoder would not mind.
+    pub complete: bool,
+    /// The orientation, where the decoder would read tables once more to tell it.
+    pub orientation: Option<Orientation>,
+}
+
+impl<'a> Walk<'a> {
+    fn plain(bytes: &'a [u8]) -> Self {
+        Self { bytes: Cow::Borrowed(bytes), work: None, complete: true, orientation: None }
+    }
+}
+
+/// Walks over a file; fails where a picture inside it is larger than allowed.
+pub fn walk<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result<Walk<'a>, ItemError> {
+    let plain = Walk::plain(bytes);
+    Ok(match format {
+        ImageFormat::Jpeg => {
+            let jpeg::Segments { complete, orientation, work } = jpeg::walk(bytes);
+            Walk { work: Some(work), complete, orientation: Some(orientation), ..plain }
+        }
+        ImageFormat::Png => Walk { bytes: png::without_ancillary(bytes), ..plain },
+        ImageFormat::WebP => Walk { complete: webp::check(bytes, limits)?, ..plain },
+        ImageFormat::Gif => {
+            gif::check(bytes, limits)?;
+            plain
+        }
+        ImageFormat::Tiff => Walk { work: tiff::work(bytes), ..plain },
+        _ => plain,
+    })
+}
+
+/// A number of two bytes at `at`; `None` past the end.
+fn u16_at(bytes: &[u8], at: usize, big: bool) -> Option<u16> {
+    let pair: [u8; 2] = bytes.get(at..at.checked_add(2)?)?.try_into().ok()?;
+    Some(if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) })
+}
+
+/// A number of four bytes at `at`; `None` past the end.
+fn u32_at(bytes: &[u8], at: usize, big: bool) -> Option<u32> {
+    let four: [u8; 4] = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
+    Some(if big { u32::from_be_bytes(four) } else { u32::from_le_bytes(four) })
+}

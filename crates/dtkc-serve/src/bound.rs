@@ -1,0 +1,67 @@
+//! How much memory the service takes at most, whatever arrives: known from the flags before anything does.
+
+use std::fmt;
+
+use dtkc_human::bytes;
+
+use crate::config::ServeConfig;
+use crate::models::Slot;
+
+/// Program, libraries, page, log and metrics.
+const PROGRAM: u64 = 96 << 20;
+/// What a session of ONNX Runtime takes beside the model: its copy of the weights and the space that it works in.
+const SESSION: u64 = 24 << 20;
+/// Sessions hold the weights as they are and prepared for the processor.
+const COPIES: u64 = 4;
+/// What the HTTP library and the system's buffers in it take for one connection: 128 KiB to read, 32 KiB of a body, 64 KiB
+/// to write, and the connection itself.
+const CONNECTION: u64 = 256 << 10;
+
+/// The parts of the bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    program: u64,
+    models: u64,
+    images: u64,
+    buffered: u64,
+    connections: u64,
+}
+
+impl Bound {
+    /// What these settings allow for these models. Twice the models: while one is replaced both are there.
+    pub fn new(config: &ServeConfig, models: &[Slot]) -> Self {
+        let workers = config.worker_threads() as u64;
+        let sizes = models.iter().map(|slot| slot.served().model.bytes().len() as u64);
+        let session = |size: u64| COPIES * size + SESSION;
+        let batch = |slot: &Slot| slot.served().model.spec().bytes() as u64 * 5 * config.max_batch as u64;
+        Self {
+            program: PROGRAM,
+            models: sizes.map(|size| 2 * workers * session(size)).sum(),
+            images: models.iter().map(|slot| workers * (config.image_limits().memory() + batch(slot))).sum(),
+            buffered: config.max_buffered,
+            connections: (config.max_connections as u64).saturating_mul(CONNECTION),
+        }
+    }
+
+    /// All parts together.
+    pub fn total(&self) -> u64 {
+        let Self { program, models, images, buffered, connections } = *self;
+        [models, images, buffered, connections].into_iter().fold(program, u64::saturating_add)
+    }
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { program, models, images, buffered, connections } = *self;
+        write!(
+            f,
+            "at most {} ({} models, {} images being decoded, {} requests and answers, {} connections, {} the program)",
+            bytes(self.total()),
+            bytes(models),
+            bytes(images),
+            bytes(buffered),
+            bytes(connections),
+            bytes(program),
+        )
+    }
+}
