@@ -53,6 +53,9 @@ impl Line {
 
     /// What a waiting stream answers: nothing yet, or that the client took too long.
     fn wait<R>(&mut self, context: &mut Context<'_>) -> Poll<Result<R>> {
+        if self.connection.is_over(context) {
+            return Poll::Ready(Err(Error::new(ErrorKind::ConnectionAborted, "others need the connection more")));
+        }
         let Some(deadline) = self.connection.deadline() else { return Poll::Pending };
         let deadline = Instant::from_std(deadline);
         if self.timer.deadline() != deadline {

@@ -13,6 +13,7 @@ mod stand_in;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::task::Context;
 use std::time::{Duration, Instant};
 
 use socket2::Socket;
@@ -85,6 +86,7 @@ impl Connection {
         let Patience { head, idle, close, stall } = self.patience;
         let time = match self.phase.get() {
             Phase::Busy => return None,
+            Phase::New if self.is_spare() => close,
             Phase::New => head,
             Phase::Sending => stall,
             Phase::Idle(true) => close,
@@ -92,6 +94,11 @@ impl Connection {
             Phase::Idle(false) => idle,
         };
         Some(self.since.get() + time)
+    }
+
+    /// Whether it must go to make room for others.
+    fn is_over(&self, context: &Context<'_>) -> bool {
+        self.place.is_over(context)
     }
 
     fn enter(&self, phase: Phase) {

@@ -1,13 +1,20 @@
 //! How many connections there may be, for one client and in all.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Context;
+
+use futures_util::task::AtomicWaker;
 
 use crate::client::network;
 
-/// Connections beyond the limit that are accepted for health checks.
+/// Connections beyond the limit that are accepted for health checks. They ask at once and are answered at once; whoever
+/// has been there longest makes room for the next one, so that silent connections cannot fill these places.
 const SPARE: usize = 64;
+/// Connections that were told to go and have not yet.
+const LEAVING: usize = 64;
 
 /// Counts the connections of a service.
 #[derive(Debug)]
@@ -23,6 +30,15 @@ pub struct Places {
 struct Taken {
     in_all: usize,
     by_client: HashMap<IpAddr, usize>,
+    /// Those beyond the limit, the oldest first.
+    spare: VecDeque<Arc<Spare>>,
+}
+
+/// A place beyond the limit.
+#[derive(Debug, Default)]
+struct Spare {
+    is_over: AtomicBool,
+    waiting: AtomicWaker,
 }
 
 /// Why a connection is not accepted.
@@ -49,7 +65,7 @@ impl NoPlace {
 pub struct Place {
     places: Arc<Places>,
     client: Option<IpAddr>,
-    spare: bool,
+    spare: Option<Arc<Spare>>,
 }
 
 impl Places {
@@ -63,7 +79,7 @@ impl Places {
     pub fn enter(self: &Arc<Self>, client: IpAddr) -> Result<Place, NoPlace> {
         let client = Some(network(client)).filter(|_| !self.proxies.contains(&client.to_canonical()));
         let mut taken = self.taken();
-        if taken.in_all >= self.in_all + SPARE {
+        if taken.in_all >= self.in_all + SPARE + LEAVING {
             return Err(NoPlace::All);
         }
         if let Some(client) = client {
@@ -74,7 +90,7 @@ impl Places {
             *count += 1;
         }
         taken.in_all += 1;
-        let spare = taken.in_all > self.in_all;
+        let spare = (taken.in_all > self.in_all).then(|| taken.make_spare());
         drop(taken);
         Ok(Place { places: self.clone(), client, spare })
     }
@@ -89,15 +105,37 @@ impl Places {
     }
 }
 
+impl Taken {
+    /// One more place beyond the limit, if need be that of whoever has been there longest.
+    fn make_spare(&mut self) -> Arc<Spare> {
+        if self.spare.len() >= SPARE
+            && let Some(oldest) = self.spare.pop_front()
+        {
+            oldest.is_over.store(true, Ordering::Release);
+            oldest.waiting.wake();
+        }
+        let spare = Arc::new(Spare::default());
+        self.spare.push_back(spare.clone());
+        spare
+    }
+}
+
 impl Place {
     /// Whether it is one of those beyond the limit.
     pub fn is_spare(&self) -> bool {
-        self.spare
+        self.spare.is_some()
+    }
+
+    /// Whether the connection must go to make room; if not yet, the task is woken when it must.
+    pub fn is_over(&self, context: &Context<'_>) -> bool {
+        let Some(spare) = &self.spare else { return false };
+        spare.waiting.register(context.waker());
+        spare.is_over.load(Ordering::Acquire)
     }
 
     #[cfg(test)]
     pub(super) fn for_tests() -> Self {
-        Self { places: Places::new(1, 1, &[]), client: None, spare: false }
+        Self { places: Places::new(1, 1, &[]), client: None, spare: None }
     }
 }
 
@@ -105,6 +143,9 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut taken = self.places.taken();
         taken.in_all = taken.in_all.saturating_sub(1);
+        if let Some(spare) = &self.spare {
+            taken.spare.retain(|other| !Arc::ptr_eq(other, spare));
+        }
         let Some(client) = self.client else { return };
         let left = taken.by_client.get_mut(&client).map(|count| {
             *count -= 1;
@@ -154,10 +195,17 @@ mod tests {
     #[test]
     fn beyond_the_limit_there_is_room_for_health_checks_only() {
         let places = Places::new(1000, 3, &[]);
-        let held: Vec<Place> = (0..3 + SPARE).map(|_| places.enter(ip("192.0.2.1")).unwrap()).collect();
+        let mut held: Vec<Place> = (0..3 + SPARE).map(|_| places.enter(ip("192.0.2.1")).unwrap()).collect();
         assert_eq!(held.iter().filter(|place| place.is_spare()).count(), SPARE);
+        let is_over = |place: &Place| place.is_over(&Context::from_waker(std::task::Waker::noop()));
+        assert!(!held.iter().any(is_over));
+        held.push(places.enter(ip("192.0.2.9")).unwrap());
+        let over: Vec<usize> = (0..held.len()).filter(|&n| is_over(&held[n])).collect();
+        assert_eq!(over, [3], "the oldest of them makes room");
+        held.extend((1..LEAVING).map(|_| places.enter(ip("192.0.2.9")).unwrap()));
         assert_eq!(places.enter(ip("192.0.2.9")).unwrap_err(), NoPlace::All);
         drop(held);
+        assert!(places.taken().spare.is_empty());
         assert_eq!(places.taken_in_all(), 0);
         assert!(places.taken().by_client.is_empty());
     }
