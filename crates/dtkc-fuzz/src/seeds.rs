@@ -1,0 +1,161 @@
+//! Real inputs to begin with.
+
+use std::path::Path;
+
+use dtkc_core::{NamedArray, Values};
+use dtkc_item::ItemError;
+use dtkc_label::journal::{self, Journal};
+use dtkc_label::row::{Label, Row};
+use dtkc_testing::{drawing, files, model};
+use image::ImageFormat;
+
+/// Inputs that once ended badly: the files of `corpus/TARGET`.
+pub fn regressions(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+    let mut paths: Vec<_> = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path()).collect();
+    paths.sort();
+    paths.iter().filter_map(|path| std::fs::read(path).ok()).collect()
+}
+
+/// Small images in every format.
+pub fn images() -> Vec<Vec<u8>> {
+    use ImageFormat::{Bmp, Gif, Jpeg, Png, Tiff, WebP};
+    let mut all: Vec<Vec<u8>> =
+        [Png, Jpeg, Gif, Bmp, Tiff, WebP].map(|format| files::rgb_image(9, 13, [200, 30, 90], format)).to_vec();
+    all.extend([files::gray_png(8, 8, 7), drawing(24, 3), files::png_that_claims(5000, 5000)]);
+    all
+}
+
+/// Zips of images, of other files, of nothing.
+pub fn zips() -> Vec<Vec<u8>> {
+    let image = files::gray_png(8, 8, 7);
+    let others: &[(&str, &[u8])] =
+        &[("cats/1.png", &image), ("readme.txt", b"x"), ("../up.png", &image), ("dogs/2.png", &image)];
+    let none: &[(&str, &[u8])] = &[];
+    vec![files::zip(others), files::zip(none), files::zip(&[("a.png", &image)])]
+}
+
+/// Tars, plain and compressed.
+pub fn tars() -> Vec<Vec<u8>> {
+    let image = files::gray_png(8, 8, 7);
+    let tar = files::tar(&[("cats/1.png", &image[..]), ("readme.txt", b"x"), ("dogs/2.png", &image)]);
+    vec![files::gz(&tar), files::bz2(&tar), tar]
+}
+
+/// Arrays and tables.
+pub fn arrays() -> Vec<Vec<u8>> {
+    let pixels: Vec<u8> = (0..48).collect();
+    let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    npy.extend(format!("{:<117}\n", "{'descr': '|u1', 'fortran_order': False, 'shape': (3, 4, 4), }").bytes());
+    npy.extend(&pixels);
+    let npz = files::zip(&[("x.npy", &npy[..]), ("y.npy", &npy)]);
+    vec![
+        files::idx(&[3, 4, 4], &pixels),
+        files::gz(&files::idx(&[3, 4, 4], &pixels)),
+        files::mat(&[("X", &[4, 4, 3], &pixels), ("y", &[3, 1], &[1, 2, 3])]),
+        npy,
+        npz,
+        b"1 1:0.5 2:1 16:0.25\n2 3:-1 16:1\n1 16:0.75\n".to_vec(),
+        b"@problemName x\n@classLabel true a b\n@data\n1,2,3:4,5,6:a\n3,2,1:6,5,4:b\n".to_vec(),
+        files::gray_png(8, 8, 7),
+    ]
+}
+
+/// Bodies of /v1/assign.
+pub fn json_bodies() -> Vec<Vec<u8>> {
+    let image = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==";
+    vec![
+        format!("{{\"images\": [\"{image}\", {{\"name\": \"b\", \"data\": \"{image}\"}}], \"top_k\": 2}}").into_bytes(),
+        format!("{{\"images\": [\"data:image/png;base64,{image}\"], \"embedding\": true}}").into_bytes(),
+        b"{\"images\": []}".to_vec(),
+    ]
+}
+
+/// Forms with files.
+pub fn forms() -> Vec<Vec<u8>> {
+    let part = |head: &str, body: &[u8]| {
+        [format!("--b\r\ncontent-disposition: form-data; {head}\r\n\r\n").as_bytes(), body, b"\r\n"].concat()
+    };
+    let image = files::gray_png(8, 8, 7);
+    let zip = zips().swap_remove(0);
+    vec![
+        [part("name=\"i\"; filename=\"a.png\"", &image), part("name=\"top_k\"", b"2"), b"--b--\r\n".to_vec()].concat(),
+        [
+            part("name=\"i\"; filename*=UTF-8''%e2%82%ac.png", &image),
+            part("name=\"z\"; filename=\"z.zip\"", &zip),
+            b"--b--\r\n".to_vec(),
+        ]
+        .concat(),
+    ]
+}
+
+/// Bodies of the inference protocol.
+pub fn v2_bodies() -> Vec<Vec<u8>> {
+    let side = model::SIDE;
+    let zeros = vec!["0"; side * side].join(",");
+    let tensor =
+        format!("{{\"name\":\"image\",\"shape\":[1,{side},{side},1],\"datatype\":\"UINT8\",\"data\":[{zeros}]}}");
+    vec![
+        format!("{{\"id\":\"x\",\"inputs\":[{tensor}]}}").into_bytes(),
+        format!("{{\"inputs\":[{tensor}],\"outputs\":[{{\"name\":\"cluster\"}},{{\"name\":\"embedding\"}}]}}")
+            .into_bytes(),
+    ]
+}
+
+/// Files of cluster names.
+pub fn names() -> Vec<Vec<u8>> {
+    ["{\"0\": \"zero\", \"7\": \"sevens\"}", "[\"zero\", \"one\"]", "0,zero\n1,one\n"]
+        .map(|t| t.as_bytes().to_vec())
+        .to_vec()
+}
+
+/// Model files.
+pub fn models() -> Vec<Vec<u8>> {
+    vec![model::model(1)]
+}
+
+/// Checkpoints.
+pub fn checkpoints() -> Vec<Vec<u8>> {
+    let arrays = [
+        NamedArray { name: "weights.a".into(), shape: vec![2, 3], values: Values::F32(vec![1.0; 6]) },
+        NamedArray::list("counts", Values::U64(vec![1, 2, 3])),
+        NamedArray::list("losses", Values::F64(vec![0.5])),
+    ];
+    let meta = serde_json::json!({"epoch": 3, "batch": 1});
+    from_file("last.ckpt", |path| dtkc_train::checkpoint::write(path, &meta, &arrays).map_err(|e| e.to_string()))
+}
+
+/// Journals of labelling runs.
+pub fn journals() -> Vec<Vec<u8>> {
+    let label =
+        Label { cluster: 3, confidence: 0.75, second: 1, second_confidence: 0.25, margin: 0.5, ..Label::default() };
+    let rows = [
+        Row { index: 0, path: "a.png".into(), truth: Some("cat".into()), outcome: Ok(label) },
+        Row { index: 1, path: "b.png".into(), truth: None, outcome: Err(ItemError::new("empty", "the file is empty")) },
+    ];
+    from_file("out.csv.journal", |path| {
+        let output = path.with_extension("");
+        debug_assert_eq!(journal::path_for(&output), path);
+        let mut journal = Journal::create(&output, "{}", None).map_err(|e| e.to_string())?;
+        journal.append(&rows, &[]).map_err(|e| e.to_string())
+    })
+}
+
+/// Configurations of runs.
+pub fn configs() -> Vec<Vec<u8>> {
+    let text = "method = \"dtkc\"\npreset = \"plus\"\n[run]\nclusters = 10\nseed = 1\n[plan]\nepochs = 3\nbatch = 120\n[dtkc.loss]\nsigma = 0.15\n";
+    vec![text.as_bytes().to_vec(), b"[run]\nclusters = \"auto\"\nk_range = [2, 9]\n".to_vec()]
+}
+
+/// What `make` writes to a file; nothing where it cannot.
+fn from_file(name: &str, make: impl Fn(&Path) -> Result<(), String>) -> Vec<Vec<u8>> {
+    let made = tempfile::tempdir().map_err(|e| e.to_string()).and_then(|folder| {
+        let path = folder.path().join(name);
+        make(&path)?;
+        std::fs::read(&path).map_err(|e| e.to_string())
+    });
+    match made {
+        Ok(bytes) => vec![bytes],
+        Err(problem) => panic!("{name} cannot be made: {problem}"),
+    }
+}

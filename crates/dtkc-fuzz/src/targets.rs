@@ -1,0 +1,197 @@
+//! What is run on hostile input.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use anyhow::anyhow;
+use dtkc_data::import::{ImportOptions, import};
+use dtkc_image::{Limits, Preparer};
+use dtkc_item::{Color, ImageSpec, Resize};
+use dtkc_label::journal;
+use dtkc_observe::Silent;
+use dtkc_source::{BodyReader, Found, Input, Visitor};
+use dtkc_train::config::RunConfig;
+
+use crate::{seeds, service};
+
+/// Runs one input; `Err` says what is wrong with the answer. Refusing the input is right.
+pub type Execute = Box<dyn FnMut(&[u8]) -> Result<(), String>>;
+
+/// Something that reads what strangers give it.
+pub struct Target {
+    name: &'static str,
+    seeds: fn() -> Vec<Vec<u8>>,
+    start: fn() -> anyhow::Result<Execute>,
+}
+
+const TARGETS: [Target; 12] = [
+    Target { name: "image", seeds: seeds::images, start: image },
+    Target { name: "zip", seeds: seeds::zips, start: || archive("a.zip") },
+    Target { name: "tar", seeds: seeds::tars, start: || archive("a.tar") },
+    Target { name: "import", seeds: seeds::arrays, start: import_file },
+    Target { name: "json", seeds: seeds::json_bodies, start: || service::start("/v1/assign", "application/json") },
+    Target {
+        name: "form",
+        seeds: seeds::forms,
+        start: || service::start("/v1/assign", "multipart/form-data; boundary=b"),
+    },
+    Target {
+        name: "v2",
+        seeds: seeds::v2_bodies,
+        start: || service::start("/v2/models/small/infer", "application/json"),
+    },
+    Target { name: "names", seeds: seeds::names, start: names },
+    Target { name: "model", seeds: seeds::models, start: model },
+    Target { name: "checkpoint", seeds: seeds::checkpoints, start: checkpoint },
+    Target { name: "journal", seeds: seeds::journals, start: label_journal },
+    Target { name: "config", seeds: seeds::configs, start: config },
+];
+
+/// All names.
+pub fn names() -> Vec<&'static str> {
+    TARGETS.iter().map(|target| target.name).collect()
+}
+
+/// The target of that name.
+pub fn named(name: &str) -> anyhow::Result<&'static Target> {
+    static ALL: [Target; TARGETS.len()] = TARGETS;
+    let found = ALL.iter().find(|target| target.name == name);
+    found.ok_or_else(|| anyhow!("there is no target '{name}'; there are {}", names().join(", ")))
+}
+
+impl Target {
+    /// Real files to begin with, and those that once ended badly.
+    pub fn seeds(&self) -> Vec<Vec<u8>> {
+        let mut all = (self.seeds)();
+        all.extend(seeds::regressions(self.name));
+        all
+    }
+
+    /// Makes it ready to run.
+    pub fn start(&self) -> anyhow::Result<Execute> {
+        (self.start)()
+    }
+}
+
+/// What an image may cost here: little, so that a second has many of them.
+fn limits() -> Limits {
+    Limits { max_bytes: 1 << 20, max_side: 4096, max_pixels: 1 << 20 }
+}
+
+fn image() -> anyhow::Result<Execute> {
+    let spec = ImageSpec { height: 20, width: 28, color: Color::Rgb, resize: Resize::Fit };
+    let mut preparer = Preparer::new(spec, limits());
+    Ok(Box::new(move |bytes| match preparer.prepare(bytes) {
+        Ok(pixels) if pixels.len() != spec.bytes() => Err(format!("{} bytes came out", pixels.len())),
+        Err(error) if error.message.is_empty() || error.message.len() > 1000 => Err(format!("it says {error:?}")),
+        _ => Ok(()),
+    }))
+}
+
+/// Reads every item of an archive.
+struct Items(BodyReader);
+
+impl Visitor for Items {
+    fn found(&mut self, mut found: Found) -> ControlFlow<()> {
+        // Whether it can be read is the archive's affair.
+        let _ = self.0.read(&mut found.body);
+        ControlFlow::Continue(())
+    }
+}
+
+fn archive(name: &'static str) -> anyhow::Result<Execute> {
+    let folder = scratch()?;
+    let path = folder.path().join(name);
+    Ok(Box::new(move |bytes| {
+        let _folder = &folder;
+        write(&path, bytes)?;
+        if let Ok(input) = Input::open(&path.to_string_lossy()) {
+            let _ = input.visit(1 << 20, &mut Items(BodyReader::new(1 << 20)));
+        }
+        Ok(())
+    }))
+}
+
+/// The importers, by what a file looks like; HDF5 has its own library in C, whose faults are not ours to find.
+fn import_file() -> anyhow::Result<Execute> {
+    let folder = scratch()?;
+    let (path, out) = (folder.path().join("input"), folder.path().join("out.h5"));
+    let mut options = ImportOptions::new(&out);
+    options.force = true;
+    Ok(Box::new(move |bytes| {
+        if bytes.starts_with(b"\x89HDF") {
+            return Ok(());
+        }
+        write(&path, bytes)?;
+        let imported = import(std::slice::from_ref(&path), &options, &Silent);
+        let there = out.exists();
+        let _ = std::fs::remove_file(&out);
+        let left: Vec<_> =
+            std::fs::read_dir(folder.path()).into_iter().flatten().flatten().map(|e| e.file_name()).collect();
+        match imported.is_ok() == there && left.len() <= 3 {
+            true => Ok(()),
+            false => {
+                Err(format!("import says {:?}, there are {left:?}", imported.map(|_| ()).map_err(|e| e.to_string())))
+            }
+        }
+    }))
+}
+
+fn names() -> anyhow::Result<Execute> {
+    Ok(Box::new(|bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        let _ = dtkc_infer::Names::parse(&text, 10);
+        Ok(())
+    }))
+}
+
+fn model() -> anyhow::Result<Execute> {
+    Ok(Box::new(|bytes| {
+        let _ = dtkc_infer::ModelFile::from_bytes("model", bytes.to_vec());
+        Ok(())
+    }))
+}
+
+fn checkpoint() -> anyhow::Result<Execute> {
+    let folder = scratch()?;
+    let path = folder.path().join("last.ckpt");
+    Ok(Box::new(move |bytes| {
+        let _folder = &folder;
+        write(&path, bytes)?;
+        let _ = dtkc_train::checkpoint::read::<serde_json::Value>(&path);
+        Ok(())
+    }))
+}
+
+fn label_journal() -> anyhow::Result<Execute> {
+    let folder = scratch()?;
+    let output = folder.path().join("out.csv");
+    let path = journal::path_for(&output);
+    Ok(Box::new(move |bytes| {
+        let _folder = &folder;
+        write(&path, bytes)?;
+        let Ok(mut reader) = journal::Reader::open(&output) else { return Ok(()) };
+        while let Ok(Some(_)) = reader.next_block() {}
+        Ok(())
+    }))
+}
+
+fn config() -> anyhow::Result<Execute> {
+    Ok(Box::new(|bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        if let Ok(table) = text.parse::<toml::Table>() {
+            let _ = RunConfig::resolve(&[table]);
+        }
+        Ok(())
+    }))
+}
+
+/// In memory where the system has such a place: millions of files are written.
+fn scratch() -> anyhow::Result<tempfile::TempDir> {
+    let memory = Path::new("/dev/shm");
+    Ok(if memory.is_dir() { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {
+    std::fs::write(path, bytes).map_err(|error| format!("the input cannot be written: {error}"))
+}
