@@ -6,19 +6,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
-use dtkc_onnx::{Cluster, InputSpec, Metadata, Parity, Provenance};
+use dtkc_onnx::{Cluster, InputSpec, Metadata, Network, Parity, Provenance};
 use serde::Serialize;
 
 use crate::error::TrainError;
+use crate::parity::{self, Pair};
 use crate::saved::Saved;
 
 /// Images of the training set on which both are compared.
 const COMPARED: usize = 500;
-/// Largest difference of a probability.
-const TOLERANCE: f64 = 1e-5;
-/// Where the two largest probabilities are closer than this, either may win.
-const NEAR_TIE: f64 = 1e-4;
-
 /// What to export and how.
 #[derive(Debug, Clone)]
 pub struct ExportOptions {
@@ -54,7 +50,15 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     let data = options.data.as_deref().unwrap_or(&saved.config.data.path);
     let images = sample(data, saved)?;
     let draft = dtkc_onnx::write(&network, &metadata)?;
-    let parity = compare(saved, &runtime, draft, &images)?;
+    let parity = compare(saved, &network, &runtime, draft.clone(), &images)?.or_else(|difference| {
+        let path = unverified(&options.out);
+        dtkc_files::write(&path, &draft)?;
+        let path = path.display();
+        Err(TrainError::Parity(format!(
+            "the exported model differs from the trained one {difference}; it was written to {path}, use it with care \
+             and please report this with the run's config.toml"
+        )))
+    })?;
     metadata.parity = Some(parity);
     let bytes = dtkc_onnx::write(&network, &metadata)?;
     dtkc_files::write(&options.out, &bytes)?;
@@ -106,54 +110,29 @@ fn sample(path: &Path, saved: &Saved) -> Result<Batch, TrainError> {
     Ok(Batch { items: Items::Images { shape, pixels: dataset.read(&indices)? }, indices })
 }
 
-fn compare(saved: &Saved, runtime: &Runtime, model: Vec<u8>, images: &Batch) -> Result<Parity, TrainError> {
-    let count = images.len();
+fn compare(
+    saved: &Saved,
+    network: &Network,
+    runtime: &Runtime,
+    model: Vec<u8>,
+    images: &Batch,
+) -> Result<Result<Parity, String>, TrainError> {
     let file = ModelFile::from_bytes("the exported model", model)?;
     let pixels = images.items.pixels().unwrap_or_default();
-    let found = Session::new(runtime, &file, &SessionOptions::default())?.run(pixels, count)?;
+    let found = Session::new(runtime, &file, &SessionOptions::default())?.run(pixels, images.len())?;
     let expected = saved.learner.answers(&images.items).membership;
-    let mut parity = Parity { images: count, max_difference: 0.0, differing_clusters: 0 };
-    for (i, (row, found_row)) in expected.chunks_exact(saved.order.len()).zip(found.probabilities.rows()).enumerate() {
-        let row: Vec<f64> = saved.order.iter().map(|&old| f64::from(row[old])).collect();
-        let image = images.indices[i];
-        for (cluster, (&a, &b)) in row.iter().zip(found_row).enumerate() {
-            let difference = (a - f64::from(b)).abs();
-            if difference.is_nan() || difference > TOLERANCE {
-                return Err(TrainError::Parity(format!(
-                    "the exported model differs from the trained one by {difference:.1e} (image {image}, cluster \
-                     {cluster}: {b} instead of {a}); nothing was written, please report this with the run's config.toml"
-                )));
-            }
-            parity.max_difference = parity.max_difference.max(difference);
-        }
-        let (best, second) = top_two(&row);
-        if found.clusters[i] != best as i64 {
-            if row[best] - row[second] > NEAR_TIE {
-                return Err(TrainError::Parity(format!(
-                    "the exported model puts image {image} into cluster {} instead of {best}; nothing was written, \
-                     please report this with the run's config.toml",
-                    found.clusters[i]
-                )));
-            }
-            parity.differing_clusters += 1;
-        }
-    }
-    Ok(parity)
+    let rows = expected.chunks_exact(saved.order.len()).zip(found.probabilities.rows()).enumerate();
+    let pairs = rows.map(|(i, (row, found_row))| Pair {
+        image: images.indices[i],
+        expected: saved.order.iter().map(|&old| f64::from(row[old])).collect(),
+        found: found_row.to_slice().unwrap_or_default(),
+        cluster: found.clusters[i],
+        size: parity::size(network, found.embedding.row(i).iter().copied()),
+    });
+    Ok(parity::judge(pairs))
 }
 
-fn top_two(row: &[f64]) -> (usize, usize) {
-    let mut order: Vec<usize> = (0..row.len()).collect();
-    order.sort_by(|&a, &b| row[b].total_cmp(&row[a]).then(a.cmp(&b)));
-    (order[0], order[1])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_two_largest_are_found() {
-        assert_eq!(top_two(&[0.1, 0.5, 0.4]), (1, 2));
-        assert_eq!(top_two(&[0.5, 0.5]), (0, 1));
-    }
+/// Where a model goes that is not as it should be: nobody takes it for a good one, and nobody is left without.
+fn unverified(out: &Path) -> PathBuf {
+    out.with_extension("unverified.onnx")
 }

@@ -7,7 +7,7 @@
 //! | the items of a run; one restart; all restarts | [`data`], [`restart`], [`trainer`] |
 //! | pruning, choice of k | [`prune`], [`auto_k`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
-//! | what a finished run is used for | [`saved`], [`mod@evaluate`], [`mod@export`] |
+//! | what a finished run is used for | [`saved`], [`mod@evaluate`], [`mod@export`], [`parity`] |
 //! | how fast it is | [`mod@bench`] |
 
 pub mod assign;
@@ -23,6 +23,7 @@ pub mod evaluate;
 pub mod export;
 pub mod log;
 pub mod monitor;
+pub mod parity;
 pub mod pipeline;
 pub mod prune;
 pub mod restart;
