@@ -144,7 +144,8 @@ COIL's file names. In folders and archives (.zip, .tar, .tar.gz, .tar.bz2) image
 extension, or without one by their first bytes; hidden files are passed over. --labels-from-folders takes
 the first folder below what all images have in common and below train, test and the like.
 A bad image is skipped and listed in FILE.skipped.csv, a file that is no image is passed over and listed in
-FILE.passed-over.csv. Nothing is written unless all went well, and never over one of the sources.
+FILE.passed-over.csv. Nothing is written unless all went well, and never over one of the sources or into a
+folder that is read.
 Where labels are exactly -1 and 1 they are two classes; other negative labels mean unlabelled.";
 
 /// Runs the command.

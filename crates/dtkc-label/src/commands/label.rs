@@ -30,7 +30,8 @@ Inputs may be folders, files, quoted patterns, archives (.zip, .tar, .tar.gz, .t
 for a list of paths on standard input. In folders and archives images are known by their extension, or without
 one by their first bytes; hidden files are passed over, and what is passed over is listed in OUT.passed-over.csv.
 Ctrl-C leaves a valid output with the rows so far; the same command with --resume goes on. An output that exists
-is replaced with --force only, one of the inputs never; a second run on the same output is refused, and told whose it is.
+is replaced with --force only, one of the inputs never, and none goes into a folder that is read. A second run on the
+same output is refused, and told whose it is.
 In CSV, text that a spreadsheet would take for a formula (=, +, -, @ in front) begins with an apostrophe; merge and
 --resume take it away again.
 Exit codes: 0 done, 1 failed (or images failed and --strict), 2 wrong flags, 130 interrupted.";
