@@ -1,4 +1,4 @@
-//! Labels of NumPy files that are words: arrays of `U` (four bytes a letter) and `S` (one byte).
+//! Labels that are words, and how NumPy stores them: arrays of `U` (four bytes a letter) and `S` (one byte).
 
 use std::collections::{BTreeMap, BTreeSet};
 
