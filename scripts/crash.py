@@ -22,6 +22,7 @@ import urllib.request
 binaries, model, times, seed = os.path.abspath(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 chance = random.Random(seed)
 work = tempfile.mkdtemp(prefix="dtkc-crash-")
+ROOM = 1 << 30
 quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
@@ -37,6 +38,7 @@ def place(name):
 
 def must(condition, text):
     if not condition:
+        # What is on a disk of its own stays, too, to be looked at; `umount` it then.
         sys.exit(f"error: {text} (seed {seed}; the files are in {work})")
 
 
@@ -62,6 +64,25 @@ def files(folder):
     return found
 
 
+class Disk:
+    """A small disk of its own at a folder, where this user may mount one."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        command = ["mount", "-t", "tmpfs", "-o", f"size={ROOM}", "tmpfs", folder]
+        self.mounted = shutil.which("mount") is not None and subprocess.run(command, **quiet).returncode == 0
+
+    def leave(self, room):
+        """So many bytes are left from now on."""
+        state = os.statvfs(self.folder)
+        size = (state.f_blocks - state.f_bfree) * state.f_frsize + max(room, 4096)
+        subprocess.run(["mount", "-o", f"remount,size={size}", self.folder], check=True)
+
+    def unmount(self):
+        if self.mounted:
+            subprocess.run(["umount", self.folder], check=True)
+
+
 class Job:
     """Something that writes files: a command, how to go on with it, and which of its files are final."""
 
@@ -73,6 +94,7 @@ class Job:
         self.seconds = time.monotonic() - started
         self.whole = files(whole)
         self.folder = place(name)
+        self.disk = Disk(self.folder)
         self.begun = False
         self.counts = {"killed": 0, "ended by itself": 0, "could not write": 0}
 
@@ -95,8 +117,9 @@ class Job:
 
     def over(self):
         """Done, or time for a new beginning."""
-        shutil.rmtree(self.folder)
-        os.makedirs(self.folder)
+        for name in os.listdir(self.folder):
+            path = os.path.join(self.folder, name)
+            shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
         self.begun = False
 
     def kill(self):
@@ -113,7 +136,8 @@ class Job:
         return not ended
 
     def starve(self):
-        """A file that cannot grow beyond some size: the write fails as on a full disk."""
+        """A disk that is full after some more bytes; where none can be mounted, a file that cannot grow beyond a size:
+        the write fails in the same places. Whether it was told before its end."""
         largest = max(os.path.getsize(os.path.join(f"{self.folder}-whole", name)) for name in self.whole)
         size = int(chance.uniform(0, 1.1) * largest)
 
@@ -121,7 +145,13 @@ class Job:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
-        said = subprocess.run(self.command(), cwd=self.folder, preexec_fn=limit, capture_output=True, text=True)
+        full = self.disk.mounted and chance.random() < 0.5
+        if full:
+            self.disk.leave(size)
+        options = {"cwd": self.folder, "preexec_fn": None if full else limit, "capture_output": True, "text": True}
+        said = subprocess.run(self.command(), **options)
+        if full:
+            self.disk.leave(ROOM)
         self.begun = True
         if said.returncode == 0:
             self.counts["ended by itself"] += 1
@@ -234,6 +264,7 @@ while trained > 0:
 for job in [*writers, trainer]:
     job.finish()
     counts = ", ".join(f"{count} {what}" for what, count in job.counts.items() if count)
+    job.disk.unmount()
     print(f"{job.name:10} {counts}; then to its end, the same {len(job.whole)} files to the byte")
 print(f"rename     {rename(renamed)} killed; every acknowledged name was there after the next start")
 print(f"seed {seed}")

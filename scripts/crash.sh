@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Ends the programs that write files at random moments, with kill -9 and with a file that cannot grow (which is what a full
-# disk looks like), and checks that no half file lies under a final name, that going on gives the same bytes as an
-# undisturbed run, and that nothing is left of the killed ones.
+# Ends the programs that write files at random moments, with kill -9, with a full disk (as root: a tmpfs of its own) and
+# with a file that cannot grow (which fails in the same places), and checks that no half file lies under a final name,
+# that going on gives the same bytes as an undisturbed run, and that nothing is left of the killed ones.
 #
 #   scripts/crash.sh [TIMES [SEED]]       default 200 times, over import, label, merge, fit and rename; a random seed
 #

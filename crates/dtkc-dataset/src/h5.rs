@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use hdf5::plist::FileAccessBuilder;
 use hdf5::types::{TypeDescriptor, VarLenUnicode};
 
 use crate::DataError;
@@ -15,6 +16,23 @@ fn errno(error: &hdf5::Error) -> Option<i32> {
         let (_, rest) = frame.desc().split_once("errno = ")?;
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
     })
+}
+
+/// A new file, as all of ours are written. The time of writing is no part of it: the same input gives the same file.
+pub fn create(path: &Path) -> hdf5::Result<hdf5::File> {
+    hdf5::File::with_options().with_fapl(write_through).with_fcpl(|p| p.obj_track_times(false)).create(path)
+}
+
+/// One of these, to add to it.
+pub fn extend(path: &Path) -> hdf5::Result<hdf5::File> {
+    hdf5::File::with_options().with_fapl(write_through).open_as(path, hdf5::OpenMode::ReadWrite)
+}
+
+/// Values go to the disk when they are written, not when their dataset is closed: where that fails, on a full disk, the
+/// library believes the dataset to be open although it is gone, and breaks down over it at the next opportunity. Whole
+/// chunks are written once and never read back: a cache of chunks would only copy them.
+fn write_through(access: &mut FileAccessBuilder) -> &mut FileAccessBuilder {
+    access.chunk_cache(1, 0, 1.0).sieve_buf_size(0)
 }
 
 /// The innermost cause in the library's words, on one line.

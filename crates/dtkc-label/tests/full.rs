@@ -50,6 +50,31 @@ fn a_file_that_cannot_be_written_is_told_in_one_sentence_and_can_be_resumed() {
     }
 }
 
+/// HDF5 put values off until a dataset was closed; where these did not fit on the disk, it broke down (signal 11).
+#[test]
+fn a_disk_that_is_full_near_the_end_of_a_dataset_is_an_error_like_any_other() {
+    let place = Place::new();
+    place.images("photos", 100);
+    place.write("photos/0007.png", "no image");
+    let arguments = "--model model.onnx --input photos --quiet --probabilities --embedding --output";
+    place.run_line(&format!("{arguments} whole.h5")).ok();
+    let size = std::fs::metadata(place.path("whole.h5")).unwrap().len() as usize / 1024;
+    let mut failed = 0;
+    for blocks in size / 3..=size + 1 {
+        let said = limited(&place, blocks, &format!("{arguments} out.h5 --resume"));
+        let text = &said.err;
+        match said.code {
+            0 => break,
+            code => assert!(code == 1 && text.lines().count() == 1 && text.contains("out.h5"), "{blocks}: {said:?}"),
+        }
+        assert!(!place.path("out.h5").exists());
+        failed += 1;
+    }
+    assert!(failed > 10, "{failed} of {size}");
+    place.run_line(&format!("{arguments} out.h5 --resume")).ok();
+    assert!(place.read("out.h5") == place.read("whole.h5"));
+}
+
 #[test]
 fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
     let place = Place::new();

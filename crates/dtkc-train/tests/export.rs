@@ -73,3 +73,26 @@ fn the_model_resizes_as_the_import_did() {
     assert_eq!(rule("a.onnx", &[]), dtkc_item::Resize::Crop);
     assert_eq!(rule("b.onnx", &["--resize", "stretch"]), dtkc_item::Resize::Stretch);
 }
+
+#[test]
+fn an_export_replaces_nothing_that_it_reads_and_the_rest_only_when_asked() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 60, false);
+    let run = place.path("run");
+    fit(&data, &run, &["--runs", "1", "--epochs", "1"]).assert().success();
+    let refused = |out: &std::path::Path, more: &[&str], words: &str| {
+        let before = std::fs::read(out).unwrap();
+        let (code, text) = common::failure(program().arg("export").arg(&run).arg("--out").arg(out).args(more));
+        assert!(code == 2 && text.contains(words), "{code}: {text}");
+        assert!(std::fs::read(out).unwrap() == before, "{text}");
+    };
+    std::fs::hard_link(&data, place.path("link.h5")).unwrap();
+    let best = run.join("checkpoints/restart-000.best.ckpt");
+    for out in [data, place.path("link.h5"), run.join("config.toml"), run.join("checkpoints/../config.toml"), best] {
+        refused(&out, &["--force"], "is one of the inputs");
+    }
+    let model = place.path("model.onnx");
+    std::fs::write(&model, "precious").unwrap();
+    refused(&model, &[], "exists already; add --force");
+    program().arg("export").arg(&run).arg("--out").arg(&model).arg("--force").assert().success();
+}

@@ -69,18 +69,20 @@ impl LookArgs {
     }
 }
 
+/// The heading in the help: one for the struct would go on behind it.
+const LIMITS: &str = "Limits";
+
 /// What one encoded image may cost; a larger one is skipped.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Limits")]
 pub struct LimitArgs {
     /// Skip image files that are larger
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = dtkc_human::parse_bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = dtkc_human::parse_bytes, help_heading = LIMITS)]
     max_bytes: u64,
     /// Skip images that are wider or higher
-    #[arg(long, value_name = "PIXELS", default_value_t = Limits::default().max_side)]
+    #[arg(long, value_name = "PIXELS", default_value_t = Limits::default().max_side, help_heading = LIMITS)]
     max_side: u32,
     /// Skip images with more pixels in all
-    #[arg(long, value_name = "PIXELS", default_value_t = Limits::default().max_pixels)]
+    #[arg(long, value_name = "PIXELS", default_value_t = Limits::default().max_pixels, help_heading = LIMITS)]
     max_pixels: u64,
 }
 
@@ -144,7 +146,8 @@ COIL's file names. In folders and archives (.zip, .tar, .tar.gz, .tar.bz2) image
 extension, or without one by their first bytes; hidden files are passed over. --labels-from-folders takes
 the first folder below what all images have in common and below train, test and the like.
 A bad image is skipped and listed in FILE.skipped.csv, a file that is no image is passed over and listed in
-FILE.passed-over.csv. Nothing is written unless all went well, and never over one of the sources.
+FILE.passed-over.csv. Nothing is written unless all went well, never over one of the sources, and never
+into a folder that is read.
 Where labels are exactly -1 and 1 they are two classes; other negative labels mean unlabelled.";
 
 /// Runs the command.

@@ -11,8 +11,9 @@ use ndarray::IxDyn;
 use super::ImportError;
 use super::arrays::layout::{FlatShape, Order, resolve};
 use super::arrays::numeric::{Block, whole};
-use super::arrays::pair::{self, Keys, Named};
+use super::arrays::pair::{self, Keys, Named, Pair};
 use super::arrays::{ArrayReader, Arrays, Part, labels_from};
+use super::words::{Given, settle};
 use super::{mat, stream};
 
 const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
@@ -22,6 +23,8 @@ const MAX_DEPTH: usize = 8;
 const MAX_ARRAYS: usize = 10_000;
 /// More labels than this are not labels.
 const MAX_LABELS: usize = 1 << 28;
+/// Nor are more words than this, which take more room.
+const MAX_WORDS: usize = 1 << 24;
 /// More names than this are not those of classes.
 const MAX_NAMES: usize = 1 << 20;
 
@@ -41,22 +44,24 @@ pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arrays,
     let mut arrays = Vec::new();
     collect(&file, "", 0, &mut arrays).map_err(|e| h5::read_failed(path, &e))?;
     let axes = |dims: Vec<usize>| if order == Order::Matlab { dims.into_iter().rev().collect() } else { dims };
-    let named: Vec<Named> =
-        arrays.iter().map(|(name, d)| Named { name: name.clone(), dims: axes(d.shape()) }).collect();
-    let pairs = pair::find(&named, keys).map_err(|e| ImportError::file(path, e))?;
+    let named = |arrays: &[Array]| -> Vec<Named> {
+        arrays.iter().map(|(name, d)| Named { name: name.clone(), dims: axes(d.shape()) }).collect()
+    };
+    let (arrays, pairs) =
+        find_pairs(arrays, |arrays| pair::find(&named(arrays), keys)).map_err(|e| ImportError::file(path, e))?;
+    let named = named(&arrays);
+    let read = |i: usize| read_labels(path, &arrays[i].0, &arrays[i].1);
+    let given = pairs.iter().map(|pair| pair.labels.map(read).transpose()).collect::<Result<Vec<_>, _>>()?;
+    let (all_labels, words) = settle(given).map_err(|e| ImportError::file(path, e))?;
     let mut parts = Vec::new();
-    for pair in pairs {
+    for (pair, labels) in pairs.iter().zip(all_labels) {
         let (name, dataset) = &arrays[pair.images];
         let name = format!("{name} in {}", path.display());
-        let labels = match pair.labels {
-            Some(i) => Some(read_labels(path, &arrays[i].0, &arrays[i].1)?),
-            None => None,
-        };
         let layout = resolve(&named[pair.images].dims, order, flat, labels.as_ref().map(Vec::len))
             .map_err(|e| ImportError::source(&name, e))?;
         parts.push(Part { name, layout, reader: Box::new(ForeignReader::new(path, dataset.clone())), labels });
     }
-    let names = label_names(path, &file);
+    let names = words.or_else(|| label_names(path, &file));
     // One of our own says how its images were brought to their size, and means unlabelled where labels are negative.
     let own = Dataset::open(path).ok();
     let resize = own.as_ref().and_then(Dataset::resize);
@@ -73,15 +78,45 @@ fn open_file(path: &Path) -> Result<hdf5::File, ImportError> {
     })
 }
 
-/// Every numeric array of the file with its full name. Links to other files are not followed.
-fn collect(group: &Group, prefix: &str, depth: usize, out: &mut Vec<(String, hdf5::Dataset)>) -> hdf5::Result<()> {
+/// An array and its full name.
+type Array = (String, hdf5::Dataset);
+
+/// What are images and what are labels. Words are labels only where no numbers are, and there is one for each image.
+fn find_pairs(
+    arrays: Vec<Array>,
+    find: impl Fn(&[Array]) -> Result<Vec<Pair>, String>,
+) -> Result<(Vec<Array>, Vec<Pair>), String> {
+    let numbers: Vec<Array> = arrays.iter().filter(|(_, dataset)| !is_words(dataset)).cloned().collect();
+    match find(&numbers) {
+        Ok(pairs) if numbers.len() == arrays.len() || pairs.iter().any(|pair| pair.labels.is_some()) => {
+            Ok((numbers, pairs))
+        }
+        Err(error) if numbers.len() == arrays.len() => Err(error),
+        _ => {
+            let ends = |dataset: &hdf5::Dataset| [dataset.shape().first().copied(), dataset.shape().last().copied()];
+            let counts: Vec<_> = numbers.iter().filter(|(_, d)| d.ndim() > 1).flat_map(|(_, d)| ends(d)).collect();
+            let fits = |(_, dataset): &Array| !is_words(dataset) || counts.contains(&Some(dataset.size()));
+            let arrays: Vec<Array> = arrays.into_iter().filter(fits).collect();
+            find(&arrays).map(|pairs| (arrays, pairs))
+        }
+    }
+}
+
+fn is_words(dataset: &hdf5::Dataset) -> bool {
+    use TypeDescriptor::{FixedAscii, FixedUnicode, VarLenAscii, VarLenUnicode};
+    matches!(h5::type_of(dataset), Some(FixedAscii(_) | FixedUnicode(_) | VarLenAscii | VarLenUnicode))
+}
+
+/// Every array of numbers, and every list of words, of the file. Links to other files are not followed.
+fn collect(group: &Group, prefix: &str, depth: usize, out: &mut Vec<Array>) -> hdf5::Result<()> {
     for (name, info) in group.links(Default::default(), Default::default())? {
         if out.len() >= MAX_ARRAYS || info.link_type == LinkType::External {
             continue;
         }
         let full = format!("{prefix}{name}");
         if let Ok(dataset) = group.dataset(&name) {
-            if h5::type_of(&dataset).as_ref().and_then(stored).is_some() {
+            let numbers = h5::type_of(&dataset).as_ref().and_then(stored).is_some();
+            if numbers || (is_words(&dataset) && dataset.ndim() == 1) {
                 out.push((full, dataset));
             }
         } else if let Ok(inner) = group.group(&name)
@@ -112,10 +147,14 @@ fn stored(descriptor: &TypeDescriptor) -> Option<Stored> {
     }
 }
 
-fn read_labels(path: &Path, name: &str, dataset: &hdf5::Dataset) -> Result<Vec<i64>, ImportError> {
+fn read_labels(path: &Path, name: &str, dataset: &hdf5::Dataset) -> Result<Given, ImportError> {
     let bad = |reason: String| ImportError::source(format!("{name} in {}", path.display()), reason);
     if dataset.size() > MAX_LABELS {
         return Err(bad("there are too many labels".to_owned()));
+    }
+    if is_words(dataset) {
+        let words = h5::strings(path, dataset, MAX_WORDS)?;
+        return words.map(Given::Words).ok_or_else(|| bad("there are too many labels".to_owned()));
     }
     let failed = |e: hdf5::Error| ImportError::from(h5::read_failed(path, &e));
     let values = match h5::type_of(dataset).as_ref().and_then(stored) {
@@ -127,7 +166,7 @@ fn read_labels(path: &Path, name: &str, dataset: &hdf5::Dataset) -> Result<Vec<i
         Some(Stored::Bools) => dataset.read_raw::<bool>().map_err(failed)?.into_iter().map(i64::from).collect(),
         _ => dataset.read_raw::<i64>().map_err(failed)?,
     };
-    labels_from(&dataset.shape(), values).map_err(bad)
+    labels_from(&dataset.shape(), values).map(Given::Numbers).map_err(bad)
 }
 
 /// Class names as our own files and some others have them.
@@ -238,6 +277,34 @@ mod tests {
         assert_eq!(foreign.parts[0].labels, Some(vec![1, 2]));
         assert_eq!(foreign.parts[0].layout.channel, 4);
         assert_eq!(foreign.parts[0].reader.read(12).unwrap(), Block::Floats((0..12).map(|v| v as f32).collect()));
+    }
+
+    #[test]
+    fn words_are_labels_where_no_numbers_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.h5");
+        let words = |list: &[&str]| -> Array1<hdf5::types::VarLenUnicode> {
+            list.iter().map(|word| word.parse().unwrap()).collect()
+        };
+        let write = |arrays: &[(&str, &[&str])], numbers: bool| {
+            let file = hdf5::File::create(&path).unwrap();
+            file.new_dataset_builder().with_data(&Array2::<u8>::zeros((3, 16))).create("data").unwrap();
+            for (name, list) in arrays {
+                file.new_dataset_builder().with_data(&words(list)).create(*name).unwrap();
+            }
+            if numbers {
+                file.new_dataset_builder().with_data(&Array1::from(vec![4i64, 5, 6])).create("labels").unwrap();
+            }
+            drop(file);
+            let mut found = open(&path, &Keys::default(), None).unwrap();
+            (found.parts.remove(0).labels, found.names)
+        };
+        let pets = ["dog", "cat", "dog"];
+        let names = Some(vec!["cat".to_owned(), "dog".to_owned()]);
+        assert_eq!(write(&[("target", &pets), ("paths", &["a", "b", "c"])], false), (Some(vec![1, 0, 1]), names));
+        assert_eq!(write(&[("target", &pets)], true).0, Some(vec![4, 5, 6]));
+        // As many words as there are classes are their names.
+        assert_eq!(write(&[("classes", &["cat", "dog"])], false), (None, None));
     }
 
     #[test]

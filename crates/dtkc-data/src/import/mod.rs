@@ -20,7 +20,6 @@ mod labels;
 mod libsvm;
 mod mat;
 mod npy;
-mod npy_text;
 mod open;
 mod output;
 mod pipeline;
@@ -31,6 +30,7 @@ mod stream;
 mod summary;
 mod target;
 mod ts;
+mod words;
 
 pub use classes::{Known, Titles};
 pub use detect::Format;

@@ -13,8 +13,8 @@ use super::arrays::layout::{FlatShape, Order, resolve};
 use super::arrays::numeric::{Block, Number, NumberKind};
 use super::arrays::pair::{self, Keys, Named, Pair};
 use super::arrays::{ArrayReader, Arrays, Part, labels_from, read_block};
-use super::npy_text::{Given, Words, settle};
 use super::stream;
+use super::words::{Given, Words, settle};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longer headers than this are not written by anything.

@@ -45,7 +45,7 @@ impl Draft {
 
     fn start(place: &Path, target: &Path, pending: Option<Pending>, options: WriterOptions) -> Result<Self, DataError> {
         let failed = |e: hdf5::Error| h5::write_failed(target, &e);
-        let file = create_file(place).map_err(failed)?;
+        let file = h5::create(place).map_err(failed)?;
         write_attributes(&file, &options).map_err(failed)?;
         let paths = match options.paths {
             true => Some(Column::create(ColumnSpec::list(&file, schema::PATHS)).map_err(failed)?),
@@ -152,12 +152,6 @@ impl Draft {
         }
         self.file.flush()
     }
-}
-
-fn create_file(path: &Path) -> hdf5::Result<File> {
-    // Whole chunks are written once and never read back: a chunk cache would only copy them. The time of writing is no
-    // part of a set: the same input gives the same file.
-    File::with_options().with_fapl(|p| p.chunk_cache(1, 0, 1.0)).with_fcpl(|p| p.obj_track_times(false)).create(path)
 }
 
 fn write_attributes(file: &File, options: &WriterOptions) -> hdf5::Result<()> {

@@ -29,10 +29,11 @@ Examples:
 Inputs may be folders, files, quoted patterns, archives (.zip, .tar, .tar.gz, .tar.bz2), datasets (.h5), or -
 for a list of paths on standard input. In folders and archives images are known by their extension, or without
 one by their first bytes; hidden files are passed over, and what is passed over is listed in OUT.passed-over.csv.
-Ctrl-C leaves a valid output with the rows so far; the same command with --resume goes on. An output that exists
-is replaced with --force only, one of the inputs never; a second run on the same output is refused, and told whose it is.
-In CSV, text that a spreadsheet would take for a formula (=, +, -, @ in front) begins with an apostrophe; merge and
---resume take it away again.
+Ctrl-C leaves a valid output with the rows so far; the same command with --resume goes on.
+An output that exists is replaced with --force only, one of the inputs never, and none goes into a
+folder that is read. A second run on the same output is refused, and told whose it is.
+In CSV, text that a spreadsheet would take for a formula (= + - @ in front) begins with an apostrophe;
+merge and --resume take it away again.
 Exit codes: 0 done, 1 failed (or images failed and --strict), 2 wrong flags, 130 interrupted.";
 
 #[derive(Args)]
@@ -48,6 +49,10 @@ pub struct LabelArgs {
     /// File that ends in .csv, .jsonl, .parquet or .h5, or - for standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
+
+    /// Replace outputs that exist, and start over where an unfinished run is kept; an input is never replaced
+    #[arg(long)]
+    force: bool,
 
     /// Form of the rows on standard output: csv or jsonl
     #[arg(long, value_name = "FORM", default_value = "csv", help_heading = "Rows")]
@@ -93,10 +98,6 @@ pub struct LabelArgs {
     /// Where images that failed are listed [default: OUT.failed.csv]
     #[arg(long, value_name = "FILE.csv", help_heading = "Beside the rows")]
     failed: Option<PathBuf>,
-
-    /// Replace outputs that exist, and start over where an unfinished run is kept; an input is never replaced
-    #[arg(long, help_heading = "Large collections")]
-    force: bool,
 
     /// Continue an interrupted run of the same command
     #[arg(long, help_heading = "Large collections")]

@@ -10,7 +10,7 @@ use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use ::hdf5::types::{StringError, VarLenUnicode};
-use dtkc_dataset::{Writer, WriterOptions};
+use dtkc_dataset::{Writer, WriterOptions, h5};
 use dtkc_files::Pending;
 use ndarray::{ArrayView1, ArrayView2, s};
 
@@ -84,15 +84,16 @@ impl RowWriter for Hdf5Writer {
         let file = match self.images.take() {
             Some(images) => {
                 images.finish()?;
-                ::hdf5::File::open_rw(&self.path)
+                h5::extend(&self.path)
             }
-            // The time of writing is no part of it: equal runs give equal files.
-            None => ::hdf5::File::with_options().with_fcpl(|p| p.obj_track_times(false)).create(&self.path),
+            None => h5::create(&self.path),
         };
         let written = file.and_then(|file| {
             write_columns(&file, &mut self.labelled, &self.layout)?;
             write_failures(&file, &mut self.failed)?;
-            file.flush()
+            file.flush()?;
+            // What the library has put off until now must not be lost: closing says so, dropping would not.
+            file.close()
         });
         written.map_err(|e| LabelError::wrap(&self.target, e))
     }

@@ -358,13 +358,13 @@ mod tests {
             let labels: Vec<i64> = collect(&mut source).into_iter().map(|(_, label)| label.unwrap()).collect();
             (labels, source.description.classes, source.description.notes.len())
         };
-        let both = Some(vec!["-1".to_owned(), "1".to_owned()]);
-        assert_eq!(numbers(&[1, -1, 1], None, false), (vec![1, 0, 1], Classes::Names(both.unwrap()), 1));
+        let both = vec!["-1".to_owned(), "1".to_owned()];
+        assert_eq!(numbers(&[1, -1, 1], None, false), (vec![1, 0, 1], Classes::Names(both), 1));
         assert_eq!(numbers(&[1, -1, 1], None, true), (vec![1, -1, 1], Classes::Numbers([1].into()), 0));
         assert_eq!(numbers(&[0, -1, 1], None, false), (vec![0, -1, 1], Classes::Numbers([0, 1].into()), 0));
         assert_eq!(numbers(&[-1, -1], None, false), (vec![-1, -1], Classes::Numbers([].into()), 0));
-        let named = Some(vec!["cat".to_owned(), "dog".to_owned()]);
-        assert_eq!(numbers(&[1, -1], named.clone(), false), (vec![1, -1], Classes::Names(named.unwrap()), 0));
+        let named = vec!["cat".to_owned(), "dog".to_owned()];
+        assert_eq!(numbers(&[1, -1], Some(named.clone()), false), (vec![1, -1], Classes::Names(named), 0));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Labels of NumPy files that are words: arrays of `U` (four bytes a letter) and `S` (one byte).
+//! Labels that are words, and how NumPy stores them: arrays of `U` (four bytes a letter) and `S` (one byte).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,9 +64,12 @@ impl Words {
     }
 }
 
-/// The labels of several parts in one numbering, and the names of the classes where they are words that are no
-/// numbers. An error where some parts have words and others numbers.
-pub fn settle(given: Vec<Option<Given>>) -> Result<(Vec<Option<Vec<i64>>>, Option<Vec<String>>), &'static str> {
+/// The labels of several parts in one numbering, and the names of their classes.
+type Settled = (Vec<Option<Vec<i64>>>, Option<Vec<String>>);
+
+/// Brings the labels of several parts to one numbering; classes have names where they are words that are no numbers. An
+/// error where some parts have words and others numbers.
+pub fn settle(given: Vec<Option<Given>>) -> Result<Settled, &'static str> {
     let words = given.iter().flatten().filter(|part| matches!(part, Given::Words(_))).count();
     if words > 0 && words < given.iter().flatten().count() {
         return Err("some labels are words and others are numbers; save all of them as one or the other");
