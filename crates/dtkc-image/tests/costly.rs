@@ -44,6 +44,39 @@ fn scans_behind_damage_count_too() {
     assert_eq!(preparer(64 * 64).prepare(&torn).unwrap_err().code, "too_costly");
 }
 
+/// A TIFF with these tags, each with one number, and what follows them.
+fn tiff(tags: &[(u16, u32)], behind: &[u8]) -> Vec<u8> {
+    let mut file = b"II\x2a\0\x08\0\0\0".to_vec();
+    file.extend((tags.len() as u16).to_le_bytes());
+    for (tag, value) in tags {
+        file.extend([tag.to_le_bytes(), 4u16.to_le_bytes()].concat());
+        file.extend([1u32.to_le_bytes(), value.to_le_bytes()].concat());
+    }
+    file.extend([&[0; 4], behind].concat());
+    file
+}
+
+/// The decoder would unpack rows of a gigabyte for a picture of 28 x 28, or a JPEG of 8192 x 8192 for each of its tiles.
+#[test]
+fn tiles_larger_than_their_picture_are_paid_for() {
+    let common = [(256, 28), (257, 28), (258, 8), (259, 1), (262, 1), (277, 1)];
+    let tiles = |side: u32| [(322, side), (323, side), (324, 200), (325, 784)];
+    let small = tiff(&[&common[..], &tiles(32)].concat(), &[7; 2000]);
+    preparer(1 << 20).prepare(&small).unwrap();
+    let wide = tiff(&[&common[..], &tiles(1 << 30)].concat(), &[7; 2000]);
+    assert_eq!(preparer(1 << 20).prepare(&wide).unwrap_err().code, "too_costly");
+    let mut jpeg = [&common[..], &tiles(32)].concat();
+    jpeg[3] = (259, 7);
+    let jpeg = tiff(&jpeg, &hostile::progressive_jpeg(8192, 3));
+    assert_eq!(preparer(1 << 20).prepare(&jpeg).unwrap_err().code, "too_costly");
+}
+
+#[test]
+fn a_gif_whose_picture_is_larger_than_its_screen_is_refused() {
+    let gif = b"GIF89a\x08\0\x08\0\x80\0\0\0\0\0\xff\xff\xff\x2c\0\0\0\0\x10\x27\x10\x27\0\x02\x02\x44\x01\0;";
+    assert_eq!(preparer(1 << 26).prepare(gif).unwrap_err().code, "too_large");
+}
+
 #[test]
 fn a_refusal_comes_before_the_decoding() {
     let stop = |_| Err(ItemError::new("mine", "not now"));
