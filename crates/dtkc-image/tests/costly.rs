@@ -77,6 +77,28 @@ fn a_gif_whose_picture_is_larger_than_its_screen_is_refused() {
     assert_eq!(preparer(1 << 26).prepare(gif).unwrap_err().code, "too_large");
 }
 
+/// 32 MiB of nothing but tables, which a zip holds in 40 KB, took five seconds.
+#[test]
+fn files_of_countless_parts_are_refused() {
+    let jpeg = hostile::progressive_jpeg(64, 1);
+    let tables = [&[0xff, 0xc4, 0, 20, 0x10, 1][..], &[0; 16]].concat();
+    let with = |count: usize| [&jpeg[..2], &tables.repeat(count), &jpeg[2..]].concat();
+    preparer(1 << 26).prepare(&with(1000)).unwrap();
+    let refused = preparer(1 << 26).prepare(&with(10_000)).unwrap_err();
+    assert!(refused.code == "too_costly" && refused.message.contains("parts"), "{refused}");
+    // Its decoder looks at all of these again for every segment that follows: 8 MB took more than a minute.
+    let extension = [b"http://ns.adobe.com/xmp/extension/\0", &[7; 40][..], b"x"].concat();
+    let segment = [&[0xff, 0xe1, 0, extension.len() as u8 + 2][..], &extension].concat();
+    let with = |count: usize| [&jpeg[..2], &segment.repeat(count), &jpeg[2..]].concat();
+    preparer(1 << 26).prepare(&with(500)).unwrap();
+    assert_eq!(preparer(1 << 26).prepare(&with(2500)).unwrap_err().code, "too_costly");
+    let png = files::gray_png(8, 8, 7);
+    let chunks = [&png[..33], &b"\0\0\0\0abCd\0\0\0\0".repeat(100_000), &png[33..]].concat();
+    assert_eq!(preparer(1 << 26).prepare(&chunks).unwrap_err().code, "too_costly");
+    let gif = [&b"GIF89a\x08\0\x08\0\0\0\0"[..], &b"\x21\xfe\0".repeat(100_001)].concat();
+    assert_eq!(preparer(1 << 26).prepare(&gif).unwrap_err().code, "too_costly");
+}
+
 #[test]
 fn a_refusal_comes_before_the_decoding() {
     let stop = |_| Err(ItemError::new("mine", "not now"));

@@ -17,7 +17,11 @@ use dtkc_item::ItemError;
 use image::ImageFormat;
 use image::metadata::Orientation;
 
-use crate::Limits;
+use crate::{Limits, error};
+
+/// A decoder takes a while for every part of a file, however small: chunks of a PNG, blocks before a GIF's first picture,
+/// segments and tables of a JPEG, which count ten or more each. A photograph of 64 MiB has a few thousand.
+const MOST_PARTS: usize = 100_000;
 
 /// What a file says about itself.
 #[derive(Debug)]
@@ -38,23 +42,41 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Walks over a file; fails where a picture inside it is larger than allowed.
+/// Walks over a file; fails where a picture inside it is larger than allowed, or where it is in too many parts.
 pub fn walk<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result<Walk<'a>, ItemError> {
     let plain = Walk::plain(bytes);
     Ok(match format {
         ImageFormat::Jpeg => {
-            let jpeg::Segments { complete, orientation, work } = jpeg::walk(bytes);
+            let jpeg::Segments { complete, orientation, work, parts } = jpeg::walk(bytes);
+            check_parts(parts)?;
             Walk { work: Some(work), complete, orientation: Some(orientation), ..plain }
         }
-        ImageFormat::Png => Walk { bytes: png::without_ancillary(bytes), ..plain },
-        ImageFormat::WebP => Walk { complete: webp::check(bytes, limits)?, ..plain },
+        ImageFormat::Png => {
+            check_parts(png::parts(bytes))?;
+            Walk { bytes: png::without_ancillary(bytes), ..plain }
+        }
+        ImageFormat::WebP => {
+            check_parts(webp::parts(bytes))?;
+            Walk { complete: webp::check(bytes, limits)?, ..plain }
+        }
         ImageFormat::Gif => {
-            gif::check(bytes, limits)?;
+            let gif::First { parts, size } = gif::first(bytes);
+            check_parts(parts)?;
+            if let Some((width, height)) = size {
+                limits.check_size(width, height)?;
+            }
             plain
         }
-        ImageFormat::Tiff => Walk { work: tiff::work(bytes), ..plain },
+        ImageFormat::Tiff => {
+            check_parts(tiff::parts(bytes))?;
+            Walk { work: tiff::work(bytes), ..plain }
+        }
         _ => plain,
     })
+}
+
+fn check_parts(parts: usize) -> Result<(), ItemError> {
+    if parts > MOST_PARTS { Err(error::too_many_parts()) } else { Ok(()) }
 }
 
 /// A number of two bytes at `at`; `None` past the end.
