@@ -1,6 +1,7 @@
 //! Who sends a request, as a number: what is shared fairly is shared between these.
 
 use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::LazyLock;
 
 use actix_web::HttpRequest;
@@ -9,7 +10,16 @@ use actix_web::HttpRequest;
 /// them.
 pub fn of(request: &HttpRequest) -> u64 {
     static HASH: LazyLock<RandomState> = LazyLock::new(RandomState::new);
-    HASH.hash_one(request.peer_addr().map(|address| address.ip()))
+    HASH.hash_one(request.peer_addr().map(|address| network(address.ip())))
+}
+
+/// What one client can hardly have many of: an address of version 4, or the network of one of version 6, in which it can
+/// take a new address for every connection.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
+    }
 }
 
 #[cfg(test)]
@@ -24,5 +34,8 @@ mod tests {
         let number = |peer: &str| of(&TestRequest::default().peer_addr(peer.parse().unwrap()).to_http_request());
         assert_eq!(number("10.0.0.1:1000"), number("10.0.0.1:2000"));
         assert_ne!(number("10.0.0.1:1000"), number("10.0.0.2:1000"));
+        assert_eq!(number("10.0.0.1:1000"), number("[::ffff:10.0.0.1]:2000"));
+        assert_eq!(number("[2001:db8:1:2::3]:1000"), number("[2001:db8:1:2:ffff::4]:1000"));
+        assert_ne!(number("[2001:db8:1:2::3]:1000"), number("[2001:db8:1:3::3]:1000"));
     }
 }
