@@ -14,7 +14,7 @@ mod limits;
 mod prepare;
 mod walk;
 
-pub use limits::{Limits, Probe, probe};
+pub use limits::{Cost, Limits, Probe, probe};
 pub use prepare::Preparer;
 
 /// The resize filter's name, as the model file records it: antialiased bilinear.

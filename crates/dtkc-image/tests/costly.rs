@@ -1,7 +1,7 @@
 //! Small files that would cost much are refused, or cost little, and ordinary ones are not.
 #![allow(clippy::unwrap_used)]
 
-use dtkc_image::{Limits, Preparer};
+use dtkc_image::{Cost, Limits, Preparer};
 use dtkc_item::{Color, ImageSpec, ItemError, Resize};
 use dtkc_testing::{files, hostile};
 
@@ -12,10 +12,10 @@ fn preparer(max_pixels: u64) -> Preparer {
 }
 
 /// What `admit` hears of a file.
-fn work(bytes: &[u8]) -> u64 {
-    let mut heard = 0;
-    let note = |work| {
-        heard = work;
+fn cost(bytes: &[u8]) -> Cost {
+    let mut heard = Cost { work: 0, memory: 0 };
+    let note = |cost| {
+        heard = cost;
         Ok(())
     };
     preparer(1 << 26).prepare_if(bytes, &mut [0; 64], note).unwrap();
@@ -26,7 +26,9 @@ fn work(bytes: &[u8]) -> u64 {
 #[test]
 fn a_progressive_jpeg_pays_for_every_scan() {
     let (once, often) = (hostile::progressive_jpeg(64, 1), hostile::progressive_jpeg(64, 100));
-    assert_eq!((work(&once), work(&often)), (64 * 64, 100 * 64 * 64));
+    assert_eq!((cost(&once).work, cost(&often).work), (64 * 64, 100 * 64 * 64));
+    // One byte for a pixel of the result, two for what is kept until the last scan.
+    assert_eq!((cost(&once).memory, cost(&files::gray_png(64, 64, 7)).memory), (3 * 64 * 64, 64 * 64));
     // Eight passes over as many pixels as allowed, and no more.
     let mut small = preparer(64 * 64);
     small.prepare(&hostile::progressive_jpeg(64, 8)).unwrap();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dtkc_infer::{Runtime, SessionOptions};
 
 use crate::config::ServeConfig;
-use crate::engine::{EngineOptions, QueueLimits};
+use crate::engine::{EngineOptions, QueueLimits, Room};
 use crate::error::ApiError;
 use crate::intake::Budget;
 use crate::keys::Keys;
@@ -25,6 +25,8 @@ pub struct State {
     pub metrics: Metrics,
     /// Memory for request bodies.
     pub budget: Arc<Budget>,
+    /// Memory for decoding.
+    room: Arc<Room>,
     /// Keys that clients must send.
     pub keys: Keys,
     /// How often one client may ask.
@@ -50,8 +52,9 @@ impl State {
     /// Puts the parts together; the phase is [`Phase::Starting`].
     pub fn new(config: ServeConfig, models: Vec<Slot>, metrics: Metrics, keys: Keys, runtime: Runtime) -> Self {
         let budget = Budget::new(config.max_buffered);
+        let room = Room::new(config.image_limits().memory());
         let limiter = config.rate_limit.map(Limiter::new);
-        Self { config, models, metrics, budget, keys, limiter, runtime, phase: AtomicU8::new(0) }
+        Self { config, models, metrics, budget, room, keys, limiter, runtime, phase: AtomicU8::new(0) }
     }
 
     /// Where the service is in its life.
@@ -92,6 +95,7 @@ impl State {
             },
             images: config.image_limits(),
             request_work: config.request_pixels(),
+            room: self.room.clone(),
             session: SessionOptions { device: config.device, intra_threads: 1 },
         }
     }

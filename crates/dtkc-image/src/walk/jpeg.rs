@@ -22,12 +22,14 @@ pub struct Segments {
     pub work: u64,
     /// What the segments and the tables in them count.
     pub parts: usize,
+    /// Bytes for each pixel that the decoder keeps until the last scan.
+    pub beside: u64,
 }
 
 /// Walks over the segments up to the first scan, and over the scans and what lies between them up to the end. A
 /// thumbnail lies in a segment, which is skipped; whatever follows the end (a film, often) is not looked at.
 pub fn walk(bytes: &[u8]) -> Segments {
-    let mut found = Segments { complete: false, orientation: Orientation::NoTransforms, work: 0, parts: 0 };
+    let mut found = Segments { complete: false, orientation: Orientation::NoTransforms, work: 0, parts: 0, beside: 0 };
     let mut frame = Frame::default();
     let mut at = 2;
     while let Some(&[marker, kind, high, low]) = bytes.get(at..at + 4) {
@@ -37,6 +39,7 @@ pub fn walk(bytes: &[u8]) -> Segments {
             let scans = Scans::in_order(rest, frame).unwrap_or_else(|| Scans::anywhere(rest, frame));
             (found.complete, found.work) = (scans.ended, scans.work);
             found.parts += scans.parts;
+            found.beside = frame.beside();
             break;
         }
         let length = usize::from(u16::from_be_bytes([high, low]));
@@ -82,15 +85,26 @@ pub fn costliest(bytes: &[u8]) -> (u64, usize) {
 struct Frame {
     pixels: u64,
     components: u64,
+    progressive: bool,
 }
 
 impl Frame {
+    /// Two bytes for every component of a progressive picture; one that was not found is taken for the largest.
+    fn beside(&self) -> u64 {
+        match (self.components, self.progressive) {
+            (0, _) => 8,
+            (components, true) => 2 * components.min(4),
+            (_, false) => 0,
+        }
+    }
+
     /// From the content of a segment, where it starts a frame that the decoder would take.
     fn read(kind: u8, length: usize, content: &[u8]) -> Option<Self> {
         let (&precision, &components) = (content.first()?, content.get(5)?);
         let side = |at| u16_at(content, at, true).map(u64::from);
         let starts = matches!(kind, 0xc0..=0xc2) && precision == 8 && length == 8 + 3 * usize::from(components);
-        starts.then_some(Self { pixels: side(1)? * side(3)?, components: u64::from(components) })
+        let pixels = side(1)? * side(3)?;
+        starts.then_some(Self { pixels, components: u64::from(components), progressive: kind == 0xc2 })
     }
 }
 
@@ -217,7 +231,7 @@ mod tests {
         let one = [0xff, 0xda, 0, 8, 1, 1, 0, 1, 63, 0, 7, 7];
         let file = [&head[..], &all, &one, &one, &[0xff, 0xd9]].concat();
         let found = walk(&file);
-        assert_eq!((found.complete, found.work), (true, 600 + 200 + 200));
+        assert_eq!((found.complete, found.work, found.beside), (true, 600 + 200 + 200, 6));
         assert_eq!(costliest(&[&file[..], &head, &all, &[0xff, 0xd9]].concat()).0, 1000);
         // An end marker inside a segment is no end, and a film behind the end is no part of the picture.
         let comment = [0xff, 0xfe, 0, 4, 0xff, 0xd9];

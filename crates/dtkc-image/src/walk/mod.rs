@@ -30,6 +30,8 @@ pub struct Walk<'a> {
     pub bytes: Cow<'a, [u8]>,
     /// Pixels that are gone over where that is not simply each pixel of the picture once.
     pub work: Option<u64>,
+    /// Bytes that the decoder takes for each pixel besides those that it gives.
+    pub beside: u64,
     /// False where the data ends before the picture does and the decoder would not mind.
     pub complete: bool,
     /// The orientation, where the decoder would read tables once more to tell it.
@@ -38,7 +40,7 @@ pub struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn plain(bytes: &'a [u8]) -> Self {
-        Self { bytes: Cow::Borrowed(bytes), work: None, complete: true, orientation: None }
+        Self { bytes: Cow::Borrowed(bytes), work: None, beside: 0, complete: true, orientation: None }
     }
 }
 
@@ -47,9 +49,9 @@ pub fn walk<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result
     let plain = Walk::plain(bytes);
     Ok(match format {
         ImageFormat::Jpeg => {
-            let jpeg::Segments { complete, orientation, work, parts } = jpeg::walk(bytes);
+            let jpeg::Segments { complete, orientation, work, parts, beside } = jpeg::walk(bytes);
             check_parts(parts)?;
-            Walk { work: Some(work), complete, orientation: Some(orientation), ..plain }
+            Walk { work: Some(work), beside, complete, orientation: Some(orientation), ..plain }
         }
         ImageFormat::Png => {
             check_parts(png::parts(bytes))?;
@@ -57,7 +59,8 @@ pub fn walk<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result
         }
         ImageFormat::WebP => {
             check_parts(webp::parts(bytes))?;
-            Walk { complete: webp::check(bytes, limits)?, ..plain }
+            // Colours with transparency, whether there is any or not.
+            Walk { complete: webp::check(bytes, limits)?, beside: 4, ..plain }
         }
         ImageFormat::Gif => {
             let gif::First { parts, size } = gif::first(bytes);
@@ -65,7 +68,8 @@ pub fn walk<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result
             if let Some((width, height)) = size {
                 limits.check_size(width, height)?;
             }
-            plain
+            // The picture, before it is put in its place on the screen.
+            Walk { beside: 4, ..plain }
         }
         ImageFormat::Tiff => {
             check_parts(tiff::parts(bytes))?;
