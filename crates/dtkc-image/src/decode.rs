@@ -11,7 +11,7 @@ use image::{ImageDecoder, ImageFormat, ImageReader};
 use crate::color::reduce;
 use crate::contain::contain;
 use crate::walk::{Walk, walk};
-use crate::{Limits, Probe, error};
+use crate::{Cost, Limits, Probe, error};
 
 /// The longest that a decoder's own words may be in a sentence.
 const MOST_WORDS: usize = 160;
@@ -26,13 +26,13 @@ pub struct Decoded {
 }
 
 /// Decodes `bytes` into `buffer`, which is reused and grows as needed. Colour becomes gray where
-/// `wanted` says so. `admit` hears before the decoding how many pixels it will go over, and may refuse.
+/// `wanted` says so. `admit` hears before the decoding what it will cost, and may refuse.
 pub fn decode(
     bytes: &[u8],
     limits: &Limits,
     wanted: Color,
     buffer: &mut Vec<u8>,
-    admit: impl FnOnce(u64) -> Result<(), ItemError>,
+    admit: impl FnOnce(Cost) -> Result<(), ItemError>,
 ) -> Result<Decoded, ItemError> {
     let format = format_of(bytes, limits)?;
     contained(format, || {
@@ -42,13 +42,14 @@ pub fn decode(
         let pixels = u64::from(width) * u64::from(height);
         let work = walked.work.unwrap_or(0).max(pixels);
         limits.check_work(pixels, work)?;
-        admit(work)?;
         let (kind, total) = (decoder.color_type(), decoder.total_bytes());
         // The TIFF decoder gives the pixels only after it has all of them.
         let copies = if format == ImageFormat::Tiff { 2 } else { 1 };
         if total.saturating_mul(copies) > limits.max_alloc() {
             return Err(too_much_memory(format, limits));
         }
+        let memory = total.saturating_mul(copies).saturating_add(walked.beside.saturating_mul(pixels));
+        admit(Cost { work, memory })?;
         // Zeroed every time: a decoder that leaves a hole must not show the image before.
         buffer.clear();
         buffer.resize(total as usize, 0);

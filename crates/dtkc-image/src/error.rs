@@ -59,6 +59,11 @@ pub fn too_costly(pixels: u64, work: u64, most: u64) -> ItemError {
     ItemError::new("too_costly", sentence)
 }
 
+/// The file is cut into more pieces than any program would.
+pub fn too_many_parts() -> ItemError {
+    ItemError::new("too_costly", "the file is made of too many small parts; save it again with another program")
+}
+
 /// The image has no pixels.
 pub fn no_pixels(width: u32, height: u32) -> ItemError {
     ItemError::new("no_pixels", format_args!("the image has no pixels ({width}x{height})"))
@@ -107,6 +112,10 @@ mod tests {
                 too_costly(5, 9, 8),
                 "too_costly: decoding the image's 5 pixels would go over 9 in all, more than the limit of 8; \
                  save it as an ordinary PNG or as a JPEG that is not progressive",
+            ),
+            (
+                too_many_parts(),
+                "too_costly: the file is made of too many small parts; save it again with another program",
             ),
             (no_pixels(0, 4), "no_pixels: the image has no pixels (0x4)"),
             (

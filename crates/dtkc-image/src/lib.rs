@@ -16,7 +16,7 @@ mod prepare;
 mod walk;
 
 pub use color::flatten;
-pub use limits::{Limits, Probe, probe};
+pub use limits::{Cost, Limits, Probe, probe};
 pub use prepare::Preparer;
 
 /// The resize filter's name, as the model file records it: antialiased bilinear.

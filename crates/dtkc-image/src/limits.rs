@@ -34,11 +34,9 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The most memory that preparing one image takes, whatever is in it: what decoders make of its pixels, and copies of
-    /// the file on the way to them.
+    /// The most memory that decoding one image takes, whatever is in it, besides copies of the file.
     pub fn memory(&self) -> u64 {
-        let pixels = self.max_pixels.saturating_mul(BYTES_PER_PIXEL);
-        pixels.saturating_add(TABLES).saturating_add(self.max_bytes.saturating_mul(3))
+        self.max_pixels.saturating_mul(BYTES_PER_PIXEL).saturating_add(TABLES)
     }
 
     /// Checks the number of encoded bytes.
@@ -73,6 +71,15 @@ impl Limits {
     pub(crate) fn max_alloc(&self) -> u64 {
         self.max_pixels.saturating_mul(8).saturating_add(TABLES)
     }
+}
+
+/// What decoding one image costs, known from its header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cost {
+    /// Pixels that it goes over: more than the image has where that happens in several passes.
+    pub work: u64,
+    /// Bytes that it takes, at most.
+    pub memory: u64,
 }
 
 /// What the header says.

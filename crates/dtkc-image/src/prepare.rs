@@ -6,7 +6,7 @@ use image::metadata::Orientation;
 use crate::color::rgb_to_gray;
 use crate::decode::{Decoded, decode};
 use crate::fit::{Fitter, Picture};
-use crate::{Limits, error};
+use crate::{Cost, Limits, error};
 
 /// A buffer larger than this is given back after use, so that one huge photo does not stay for ever.
 const KEEP_BYTES: usize = 32 << 20;
@@ -63,13 +63,13 @@ impl Preparer {
         self.prepare_if(bytes, out, |_| Ok(()))
     }
 
-    /// Like [`Preparer::prepare_into`], but asks first: `admit` hears how many pixels decoding will go over, which is more
-    /// than the image has where that happens in several passes. Its refusal is the image's error.
+    /// Like [`Preparer::prepare_into`], but asks first: `admit` hears what decoding will cost. Its refusal is the image's
+    /// error.
     pub fn prepare_if(
         &mut self,
         bytes: &[u8],
         out: &mut [u8],
-        admit: impl FnOnce(u64) -> Result<(), ItemError>,
+        admit: impl FnOnce(Cost) -> Result<(), ItemError>,
     ) -> Result<(), ItemError> {
         self.check_out(out)?;
         let decoded = decode(bytes, &self.limits, self.spec.color, &mut self.pixels, admit);

@@ -37,7 +37,8 @@ impl Bound {
         Self {
             program: PROGRAM,
             models: sizes.map(|size| 2 * workers * session(size)).sum(),
-            images: models.iter().map(|slot| workers * (config.image_limits().memory() + batch(slot))).sum(),
+            // What is being decoded shares one room, whatever the number of workers and models.
+            images: config.image_limits().memory() + models.iter().map(|slot| workers * batch(slot)).sum::<u64>(),
             buffered: config.max_buffered,
             connections: (config.max_connections as u64).saturating_mul(CONNECTION),
         }

@@ -79,6 +79,9 @@ mod tests {
         let number = |peer: &str| by_address(&request(peer), &config);
         assert_eq!(number("10.0.0.1:1000"), number("10.0.0.1:2000"));
         assert_ne!(number("10.0.0.1:1000"), number("10.0.0.2:1000"));
+        assert_eq!(number("10.0.0.1:1000"), number("[::ffff:10.0.0.1]:2000"));
+        assert_eq!(number("[2001:db8:1:2::3]:1000"), number("[2001:db8:1:2:ffff::4]:1000"));
+        assert_ne!(number("[2001:db8:1:2::3]:1000"), number("[2001:db8:1:3::3]:1000"));
     }
 
     #[test]

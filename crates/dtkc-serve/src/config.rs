@@ -53,7 +53,8 @@ pub struct ServeConfig {
     #[arg(long, value_name = "IMAGES", env = "DTKC_MAX_BATCH", default_value_t = 32)]
     pub max_batch: usize,
 
-    /// Most images that wait per model; a request that would exceed it is answered 429
+    /// Most images that wait per model; a request that would exceed it is answered 429. A client that has none waiting
+    /// may exceed it by a quarter
     #[arg(long, value_name = "IMAGES", env = "DTKC_MAX_QUEUE", default_value_t = 1024)]
     pub max_queue: usize,
 
@@ -66,7 +67,8 @@ pub struct ServeConfig {
     #[arg(long, value_name = "SIZE", env = "DTKC_MAX_BODY", default_value = "32MiB", value_parser = dtkc_human::parse_bytes)]
     pub max_body: u64,
 
-    /// Request bodies, and answers that wait to be read, held in memory at one time; more are answered 503
+    /// Request bodies, what is read out of them, and answers, held in memory at one time; more are answered 503. Several
+    /// requests of one client leave a quarter of it to others
     #[arg(long, value_name = "SIZE", env = "DTKC_MAX_BUFFERED", default_value = "512MiB", value_parser = dtkc_human::parse_bytes)]
     pub max_buffered: u64,
 

@@ -3,7 +3,9 @@
 //! | part | what it does |
 //! |---|---|
 //! | `config` | every setting, from flags and `DTKC_*` variables |
-//! | `intake` | request bodies to images, within limits; decodes nothing |
+//! | `intake` | request bodies to images, within limits; decodes nothing; the memory that all requests share |
+//! | `extent` | what an answer will take, before any of it is made |
+//! | `client` | between whom turns and memory are shared |
 //! | `engine` | a bounded queue that counts images, and workers that each own a session |
 //! | `models` | the served models, swapping one for a changed file, names of clusters |
 //! | `routes` | one file per group of paths; which of them ask for a key |

@@ -8,7 +8,7 @@ use dtkc_infer::{Runtime, SessionOptions};
 
 use crate::config::ServeConfig;
 use crate::connection::Places;
-use crate::engine::{EngineOptions, QueueLimits};
+use crate::engine::{EngineOptions, QueueLimits, Room};
 use crate::error::ApiError;
 use crate::hosts::Hosts;
 use crate::intake::Budget;
@@ -27,6 +27,8 @@ pub struct State {
     pub metrics: Metrics,
     /// Memory for request bodies.
     pub budget: Arc<Budget>,
+    /// Memory for decoding.
+    room: Arc<Room>,
     /// Keys that clients must send.
     pub keys: Keys,
     /// How often one client may ask.
@@ -58,12 +60,13 @@ impl State {
     /// Puts the parts together; the phase is [`Phase::Starting`].
     pub fn new(config: ServeConfig, models: Vec<Slot>, metrics: Metrics, keys: Keys, runtime: Runtime) -> Self {
         let budget = Budget::new(config.max_buffered);
+        let room = Room::new(config.image_limits().memory());
         let limiter = config.rate_limit.map(Limiter::new);
         let guesses = Guesses::new(config.wrong_key_limit);
         let hosts = Hosts::new(&config);
         let places = Places::new(config.max_client_connections, config.max_connections, &config.trusted_proxy);
         let phase = AtomicU8::new(0);
-        Self { config, models, metrics, budget, keys, limiter, guesses, hosts, places, runtime, phase }
+        Self { config, models, metrics, budget, room, keys, limiter, guesses, hosts, places, runtime, phase }
     }
 
     /// Where the service is in its life.
@@ -104,6 +107,7 @@ impl State {
             },
             images: config.image_limits(),
             request_work: config.request_pixels(),
+            room: self.room.clone(),
             session: SessionOptions { device: config.device, intra_threads: 1 },
         }
     }

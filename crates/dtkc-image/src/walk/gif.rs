@@ -1,19 +1,24 @@
 //! GIF: the first picture may be larger than the screen that it is drawn on.
 
-use dtkc_item::ItemError;
-
 use super::u16_at;
-use crate::Limits;
 
-/// Fails where the first picture is larger than allowed.
-pub fn check(bytes: &[u8], limits: &Limits) -> Result<(), ItemError> {
-    match first_picture(bytes) {
-        Some((width, height)) if width > 0 && height > 0 => limits.check_size(width, height),
-        _ => Ok(()),
-    }
+/// What comes up to the first picture.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct First {
+    /// Blocks before it.
+    pub parts: usize,
+    /// Its width and height, where it is there and not empty.
+    pub size: Option<(u32, u32)>,
 }
 
-fn first_picture(bytes: &[u8]) -> Option<(u32, u32)> {
+/// Looks for the first picture.
+pub fn first(bytes: &[u8]) -> First {
+    let mut found = First::default();
+    found.size = look(bytes, &mut found.parts).filter(|&(width, height)| width > 0 && height > 0);
+    found
+}
+
+fn look(bytes: &[u8], parts: &mut usize) -> Option<(u32, u32)> {
     let mut at = 13 + table(*bytes.get(10)?);
     loop {
         match bytes.get(at)? {
@@ -21,6 +26,7 @@ fn first_picture(bytes: &[u8]) -> Option<(u32, u32)> {
                 at += 2;
                 loop {
                     let length = usize::from(*bytes.get(at)?);
+                    *parts += 1;
                     at += 1 + length;
                     if length == 0 {
                         break;
@@ -53,8 +59,7 @@ mod tests {
         gif.extend([0; 6]);
         gif.extend(b"\x21\xfe\x03abc\x02de\x00");
         gif.extend(b"\x2c\0\0\0\0\x10\x27\x20\x4e\x00");
-        assert_eq!(first_picture(&gif), Some((10_000, 20_000)));
-        assert!(check(&gif, &Limits::default()).is_err_and(|error| error.code == "too_large"));
-        assert!((0..gif.len()).all(|end| check(&gif[..end.min(30)], &Limits::default()).is_ok()));
+        assert_eq!(first(&gif), First { parts: 3, size: Some((10_000, 20_000)) });
+        assert!((0..gif.len() - 1).all(|end| first(&gif[..end]).size.is_none()));
     }
 }

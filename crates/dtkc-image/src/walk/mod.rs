@@ -17,7 +17,11 @@ use dtkc_item::ItemError;
 use image::ImageFormat;
 use image::metadata::Orientation;
 
-use crate::Limits;
+use crate::{Limits, error};
+
+/// A decoder takes a while for every part of a file, however small: chunks of a PNG, blocks before a GIF's first picture,
+/// segments and tables of a JPEG, which count ten or more each. A photograph of 64 MiB has a few thousand.
+const MOST_PARTS: usize = 100_000;
 
 /// What a file says about itself.
 #[derive(Debug)]
@@ -26,6 +30,8 @@ pub struct Walk<'a> {
     pub bytes: Cow<'a, [u8]>,
     /// Pixels that are gone over where that is not simply each pixel of the picture once.
     pub work: Option<u64>,
+    /// Bytes that the decoder takes for each pixel besides those that it gives.
+    pub beside: u64,
     /// False where the data ends before the picture does and the decoder would not mind.
     pub complete: bool,
     /// The orientation, where the decoder would read tables once more to tell it.
@@ -34,27 +40,47 @@ pub struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn plain(bytes: &'a [u8]) -> Self {
-        Self { bytes: Cow::Borrowed(bytes), work: None, complete: true, orientation: None }
+        Self { bytes: Cow::Borrowed(bytes), work: None, beside: 0, complete: true, orientation: None }
     }
 }
 
-/// Walks over a file; fails where a picture inside it is larger than allowed.
+/// Walks over a file; fails where a picture inside it is larger than allowed, or where it is in too many parts.
 pub fn walk<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result<Walk<'a>, ItemError> {
     let plain = Walk::plain(bytes);
     Ok(match format {
         ImageFormat::Jpeg => {
-            let jpeg::Segments { complete, orientation, work } = jpeg::walk(bytes);
-            Walk { work: Some(work), complete, orientation: Some(orientation), ..plain }
+            let jpeg::Segments { complete, orientation, work, parts, beside } = jpeg::walk(bytes);
+            check_parts(parts)?;
+            Walk { work: Some(work), beside, complete, orientation: Some(orientation), ..plain }
         }
-        ImageFormat::Png => Walk { bytes: png::without_ancillary(bytes), ..plain },
-        ImageFormat::WebP => Walk { complete: webp::check(bytes, limits)?, ..plain },
+        ImageFormat::Png => {
+            check_parts(png::parts(bytes))?;
+            Walk { bytes: png::without_ancillary(bytes), ..plain }
+        }
+        ImageFormat::WebP => {
+            check_parts(webp::parts(bytes))?;
+            // Colours with transparency, whether there is any or not.
+            Walk { complete: webp::check(bytes, limits)?, beside: 4, ..plain }
+        }
         ImageFormat::Gif => {
-            gif::check(bytes, limits)?;
-            plain
+            let gif::First { parts, size } = gif::first(bytes);
+            check_parts(parts)?;
+            if let Some((width, height)) = size {
+                limits.check_size(width, height)?;
+            }
+            // The picture, before it is put in its place on the screen.
+            Walk { beside: 4, ..plain }
         }
-        ImageFormat::Tiff => Walk { work: tiff::work(bytes), ..plain },
+        ImageFormat::Tiff => {
+            check_parts(tiff::parts(bytes))?;
+            Walk { work: tiff::work(bytes), ..plain }
+        }
         _ => plain,
     })
+}
+
+fn check_parts(parts: usize) -> Result<(), ItemError> {
+    if parts > MOST_PARTS { Err(error::too_many_parts()) } else { Ok(()) }
 }
 
 /// A number of two bytes at `at`; `None` past the end.

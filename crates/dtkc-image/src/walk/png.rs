@@ -27,6 +27,11 @@ pub fn without_ancillary(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(kept)
 }
 
+/// How many chunks there are.
+pub fn parts(bytes: &[u8]) -> usize {
+    chunks(bytes).count()
+}
+
 /// Texts and profiles are the chunks of any length that a decoder reads besides pixels and Exif.
 fn is_kept(kind: [u8; 4], length: usize) -> bool {
     match &kind {

@@ -7,6 +7,7 @@ const HEIGHT: u16 = 257;
 const COMPRESSION: u16 = 259;
 const SAMPLES: u16 = 277;
 const ROWS_PER_STRIP: u16 = 278;
+const PLANES: u16 = 284;
 const TILE_WIDTH: u16 = 322;
 const TILE_HEIGHT: u16 = 323;
 const JPEG: u64 = 7;
@@ -15,22 +16,30 @@ const JPEG: u64 = 7;
 /// then the decoder cannot read them either.
 pub fn work(bytes: &[u8]) -> Option<u64> {
     let directory = Directory::first(bytes)?;
-    let (width, height) = (directory.number(WIDTH)?, directory.number(HEIGHT)?);
-    let (tile_width, tile_height) = match (directory.number(TILE_WIDTH), directory.number(TILE_HEIGHT)) {
-        (Some(width), Some(height)) => (width.max(1), height.max(1)),
-        _ => (width.max(1), directory.number(ROWS_PER_STRIP).unwrap_or(height).clamp(1, height.max(1))),
-    };
-    let tiles = width.div_ceil(tile_width).saturating_mul(height.div_ceil(tile_height));
-    // Of a tile no more rows are read than the picture has.
-    let each = tile_width.saturating_mul(tile_height.min(height.max(1)));
-    let each = match directory.number(COMPRESSION) {
-        // Many tiles may share one JPEG, and each has a plane of its own at worst.
-        Some(JPEG) => {
-            jpeg::costliest(bytes).max(each).saturating_mul(directory.number(SAMPLES).unwrap_or(1).clamp(1, 4))
+    let Tiles { count, each } = directory.tiles()?;
+    let each = if directory.holds_jpegs() { jpeg::costliest(bytes).0.max(each) } else { each };
+    Some(count.saturating_mul(each))
+}
+
+/// How many tags there are. The parts of a JPEG count for every tile: many may share one.
+pub fn parts(bytes: &[u8]) -> usize {
+    let Some(directory) = Directory::first(bytes) else { return 0 };
+    let jpegs = match directory.tiles() {
+        Some(Tiles { count, .. }) if directory.holds_jpegs() => {
+            (jpeg::costliest(bytes).1 as u64).saturating_mul(count) / PARTS_PER_TAG
         }
-        _ => each,
+        _ => 0,
     };
-    Some(tiles.saturating_mul(each))
+    directory.entries().saturating_add(usize::try_from(jpegs).unwrap_or(usize::MAX))
+}
+
+/// A scan of a large plan has ten thousand tiles, each of them a JPEG of a few segments.
+const PARTS_PER_TAG: u64 = 100;
+
+/// How many tiles or strips there are, and the pixels of one.
+struct Tiles {
+    count: u64,
+    each: u64,
 }
 
 /// The first directory of tags; the decoder reads no other.
@@ -58,11 +67,35 @@ impl<'a> Directory<'a> {
         Some(Self { bytes, big_endian, big, first: start.checked_add(head)?, count: usize::try_from(count).ok()? })
     }
 
+    fn tiles(&self) -> Option<Tiles> {
+        let (width, height) = (self.number(WIDTH)?, self.number(HEIGHT)?);
+        let (tile_width, tile_height) = match (self.number(TILE_WIDTH), self.number(TILE_HEIGHT)) {
+            (Some(width), Some(height)) => (width.max(1), height.max(1)),
+            _ => (width.max(1), self.number(ROWS_PER_STRIP).unwrap_or(height).clamp(1, height.max(1))),
+        };
+        // Each colour may have tiles of its own. Of a tile no more rows are read than the picture has.
+        let planes = if self.number(PLANES) == Some(2) { self.number(SAMPLES).unwrap_or(1).max(1) } else { 1 };
+        let count = width.div_ceil(tile_width).saturating_mul(height.div_ceil(tile_height)).saturating_mul(planes);
+        Some(Tiles { count, each: tile_width.saturating_mul(tile_height.min(height.max(1))) })
+    }
+
+    fn holds_jpegs(&self) -> bool {
+        self.number(COMPRESSION) == Some(JPEG)
+    }
+
+    /// Bytes of one entry.
+    fn each(&self) -> usize {
+        if self.big { 20 } else { 12 }
+    }
+
+    /// Entries that are really there.
+    fn entries(&self) -> usize {
+        self.count.min(self.bytes.len().saturating_sub(self.first) / self.each())
+    }
+
     /// The first value of a tag of whole numbers, where it is there.
     fn number(&self, tag: u16) -> Option<u64> {
-        let each = if self.big { 20 } else { 12 };
-        let most = self.bytes.len().saturating_sub(self.first) / each;
-        let places = (0..self.count.min(most)).map(|n| self.first + n * each);
+        let places = (0..self.entries()).map(|n| self.first + n * self.each());
         let tag_at = |place: &usize| u16_at(self.bytes, *place, self.big_endian) == Some(tag);
         // Of a tag that comes twice decoders differ in which one counts: the larger value is the safer one.
         places.filter(tag_at).filter_map(|place| self.value(place)).max()

@@ -30,6 +30,11 @@ pub fn check(bytes: &[u8], limits: &Limits) -> Result<bool, ItemError> {
     Ok(true)
 }
 
+/// How many chunks there are.
+pub fn parts(bytes: &[u8]) -> usize {
+    chunks(bytes.get(12..).unwrap_or_default()).count()
+}
+
 fn check_picture(kind: &[u8], content: &[u8], limits: &Limits) -> Result<(), ItemError> {
     match size(kind, content) {
         Some((width, height)) if width > 0 && height > 0 => limits.check_size(width, height),

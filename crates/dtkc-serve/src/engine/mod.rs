@@ -2,6 +2,7 @@
 
 mod queue;
 mod request;
+mod room;
 mod upload;
 mod worker;
 
@@ -14,6 +15,7 @@ use dtkc_infer::{ModelFile, Runtime, SessionOptions, Worker};
 
 pub use queue::{Queue, QueueLimits, Refused};
 pub use request::{Answered, Outcome, Request, Row, Ticket};
+pub use room::Room;
 pub use upload::{Content, Upload};
 
 use self::worker::QueueWorker;
@@ -29,6 +31,8 @@ pub struct EngineOptions {
     pub images: Limits,
     /// Pixels that decoding the images of one request may go over.
     pub request_work: u64,
+    /// Memory for decoding, shared with all other models.
+    pub room: Arc<Room>,
     /// How a session is made.
     pub session: SessionOptions,
 }
@@ -162,7 +166,7 @@ impl StartWorker {
     fn worker(self) -> Result<QueueWorker, String> {
         let worker = Worker::new(&self.runtime, &self.model, &self.options.session, self.options.images);
         let worker = worker.map_err(|error| error.to_string())?;
-        let mut worker = QueueWorker::new(self.model.name(), self.queue, self.metrics, worker);
+        let mut worker = QueueWorker::new(self.model.name(), self.queue, self.metrics, worker, self.options.room);
         let image_bytes = self.model.spec().bytes();
         worker.warm_up(1, image_bytes)?;
         worker.warm_up(self.options.queue.max_batch, image_bytes)?;

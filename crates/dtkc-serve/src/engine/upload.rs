@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{DecodeError, alphabet};
-use dtkc_image::Preparer;
+use dtkc_image::{Cost, Preparer};
 use dtkc_item::ItemError;
 
 use crate::intake::Archive;
@@ -51,12 +51,12 @@ impl Upload {
 }
 
 impl Upload {
-    /// Writes the image's pixels into `out`. `admit` hears before the decoding how many pixels it will go over.
+    /// Writes the image's pixels into `out`. `admit` hears before the decoding what it will cost.
     pub fn prepare(
         &self,
         preparer: &mut Preparer,
         out: &mut [u8],
-        admit: impl FnOnce(u64) -> Result<(), ItemError>,
+        admit: impl FnOnce(Cost) -> Result<(), ItemError>,
     ) -> Result<(), ItemError> {
         match &self.content {
             Content::Encoded(bytes) => preparer.prepare_if(bytes, out, admit),

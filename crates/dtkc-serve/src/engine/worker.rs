@@ -1,22 +1,25 @@
 //! A worker of the queue: takes a batch, has it made ready and run, hands the rows out.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use dtkc_image::Preparer;
+use dtkc_image::{Cost, Preparer};
 use dtkc_infer::{Assignments, Prepare, Prepared, Worker};
 use dtkc_item::ItemError;
 
 use super::queue::{Queue, Slice};
 use super::request::{Outcome, Request, Row};
+use super::room::{Room, Taken};
 use super::upload::Upload;
 use crate::metrics::ModelMetrics;
 
 /// A batch ends before the image whose decoding would make it go over more pixels than this, and that image begins
 /// another. Nobody's small image waits in one batch with somebody's large one.
 const BATCH_WORK: u64 = 4 << 20;
+/// A worker whose next image finds no memory looks after so long whether there is something smaller to do.
+const NO_ROOM: Duration = Duration::from_millis(5);
 
 /// What one thread of the queue owns.
 pub struct QueueWorker {
@@ -28,12 +31,14 @@ pub struct QueueWorker {
     batch: Prepared,
     /// For each row of it the slice and the image that it belongs to.
     places: Vec<(usize, usize)>,
+    room: Arc<Room>,
 }
 
 impl QueueWorker {
     /// A worker for the queue of the model of that name.
-    pub fn new(model: &str, queue: Arc<Queue>, metrics: Arc<ModelMetrics>, worker: Worker) -> Self {
-        Self { model: model.to_owned(), queue, metrics, worker, batch: Prepared::default(), places: Vec::new() }
+    pub fn new(model: &str, queue: Arc<Queue>, metrics: Arc<ModelMetrics>, worker: Worker, room: Arc<Room>) -> Self {
+        let (batch, places) = (Prepared::default(), Vec::new());
+        Self { model: model.to_owned(), queue, metrics, worker, batch, places, room }
     }
 
     /// Runs one inference on black images, so that the first request does not pay for what the runtime does
@@ -74,6 +79,9 @@ impl QueueWorker {
             self.queue.give_back(rest);
         }
         if self.places.is_empty() {
+            if stopped.is_some() {
+                self.room.wait(NO_ROOM);
+            }
             return Ok(());
         }
         let decoding = started.elapsed();
@@ -100,7 +108,7 @@ impl QueueWorker {
                     break;
                 }
                 let room = if self.places.is_empty() { u64::MAX } else { BATCH_WORK.saturating_sub(work) };
-                let job = Job::new(&slice.request, image, room);
+                let job = Job::new(&slice.request, image, room, &self.room);
                 self.worker.add(&job, &mut self.batch);
                 if job.later.get() {
                     self.batch.rows.pop();
@@ -136,26 +144,34 @@ struct Job<'a> {
     request: &'a Request,
     upload: &'a Upload,
     /// Pixels that the batch has room for.
-    room: u64,
+    pixels: u64,
+    /// Where memory for decoding comes from, and what was taken of it.
+    room: &'a Arc<Room>,
+    taken: RefCell<Option<Taken>>,
     /// Over how many pixels its decoding goes.
     work: Cell<u64>,
-    /// True where it does not fit the batch any more. Nothing was done then.
+    /// True where it does not fit the batch any more, or the memory. Nothing was done then.
     later: Cell<bool>,
 }
 
 impl<'a> Job<'a> {
-    fn new(request: &'a Request, image: usize, room: u64) -> Self {
-        Self { request, upload: &request.uploads[image], room, work: Cell::new(0), later: Cell::new(false) }
+    fn new(request: &'a Request, image: usize, pixels: u64, room: &'a Arc<Room>) -> Self {
+        let upload = &request.uploads[image];
+        let (taken, work, later) = (RefCell::new(None), Cell::new(0), Cell::new(false));
+        Self { request, upload, pixels, room, taken, work, later }
     }
 }
 
 impl Prepare for Job<'_> {
     fn prepare(&self, preparer: &mut Preparer, out: &mut [u8]) -> Result<(), ItemError> {
-        self.upload.prepare(preparer, out, |work| {
-            if work > self.room {
+        self.upload.prepare(preparer, out, |Cost { work, memory }| {
+            let taken = if work > self.pixels { None } else { self.room.take(memory) };
+            if taken.is_none() {
                 self.later.set(true);
                 return Err(ItemError::new("later", "the image waits for another batch"));
             }
+            // Given back with the job, when the image is decoded and made small.
+            self.taken.replace(taken);
             self.work.set(work);
             self.request.spend(work)
         })
@@ -177,8 +193,6 @@ fn count(batch: &[Slice]) -> usize {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::time::Duration;
-
     use dtkc_image::Limits;
     use dtkc_infer::{ModelFile, Runtime, SessionOptions};
     use dtkc_onnx::testing::Sample;
@@ -192,12 +206,16 @@ mod tests {
     use crate::metrics::Metrics;
 
     fn worker(queue: &Arc<Queue>, sample: &Sample) -> QueueWorker {
+        worker_in(Room::new(1 << 30), queue, sample)
+    }
+
+    fn worker_in(room: Arc<Room>, queue: &Arc<Queue>, sample: &Sample) -> QueueWorker {
         let bytes = dtkc_onnx::write(&sample.network(), &sample.metadata()).unwrap();
         let model = ModelFile::from_bytes("sample", bytes).unwrap();
         let metrics = Arc::new(Metrics::new().unwrap().model("sample", model.clusters()));
         let runtime = Runtime::find(None).unwrap();
         let worker = Worker::new(&runtime, &model, &SessionOptions::default(), Limits::default()).unwrap();
-        QueueWorker::new(model.name(), queue.clone(), metrics, worker)
+        QueueWorker::new(model.name(), queue.clone(), metrics, worker, room)
     }
 
     type Answer = tokio::sync::oneshot::Receiver<Result<Answered, String>>;
@@ -237,6 +255,27 @@ mod tests {
         // Taken as one batch; the large one stopped it, and then stopped nothing but what came behind it.
         assert_eq!(sizes, [5, 3, 2]);
         assert_eq!(answer.try_recv().unwrap().unwrap().outcomes.iter().map(code).collect::<Vec<_>>(), ["good"; 5]);
+    }
+
+    /// As many workers as there are decoded as many images of 64 million pixels at once.
+    #[test]
+    fn a_large_image_waits_for_memory_and_small_ones_do_not_wait_for_it() {
+        let room = Room::new(16 << 20);
+        let queue = queue_of(32);
+        let (request, mut answer) = request(vec![gray(8), gray(3000), gray(8)], u64::MAX);
+        queue.push(&request, Duration::from_secs(600)).unwrap();
+        let mut worker = worker_in(room.clone(), &queue, &Sample::small());
+        let others = room.take(16 << 20).unwrap();
+        let mut turn = || {
+            let taken = queue.take().unwrap();
+            worker.process(&taken).unwrap();
+            queue.len()
+        };
+        assert_eq!([turn(), turn(), turn()], [2, 2, 2], "the first small one is done, the large one waits");
+        drop(others);
+        assert_eq!([turn(), turn()], [1, 0]);
+        assert_eq!(answer.try_recv().unwrap().unwrap().outcomes.iter().map(code).collect::<Vec<_>>(), ["good"; 3]);
+        assert!(room.take(16 << 20).is_some(), "all memory was given back");
     }
 
     #[test]

@@ -1,21 +1,27 @@
 //! How much memory all requests together may take: bodies, what is read out of them, and answers.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::ApiError;
+
+/// What several requests of one client leave to the others: this part of the budget.
+const RESERVE: u64 = 4;
 
 /// The bytes that requests may hold at one time, over all connections.
 #[derive(Debug)]
 pub struct Budget {
     limit: u64,
     used: AtomicU64,
+    /// What each client holds that holds anything.
+    clients: Mutex<HashMap<u64, u64>>,
 }
 
 impl Budget {
     /// A budget of `limit` bytes.
     pub fn new(limit: u64) -> Arc<Self> {
-        Arc::new(Self { limit, used: AtomicU64::new(0) })
+        Arc::new(Self { limit, used: AtomicU64::new(0), clients: Mutex::default() })
     }
 
     /// Bytes held now.
@@ -25,7 +31,12 @@ impl Budget {
 
     /// A part of the budget, empty at first, given back when it is dropped.
     pub fn open(self: &Arc<Self>) -> Held {
-        Held { budget: Some(self.clone()), bytes: 0 }
+        Held { budget: Some(self.clone()), ..Held::default() }
+    }
+
+    /// The same for a request of that client, which cannot take what is left for others by sending many.
+    pub fn open_for(self: &Arc<Self>, client: u64) -> Held {
+        Held { budget: Some(self.clone()), client: Some(client), ..Held::default() }
     }
 
     /// A part for an answer that will take at most `bytes`, from its rows to the last byte that is sent. Taken before
@@ -34,9 +45,37 @@ impl Budget {
         if bytes.saturating_add(request.bytes) > self.limit {
             return Err(ApiError::AnswerTooLarge { bytes, limit: self.limit });
         }
-        let mut held = self.open();
+        let mut held = Held { budget: Some(self.clone()), client: request.client, beside: request.bytes, bytes: 0 };
         held.grow(bytes)?;
         Ok(held)
+    }
+
+    fn clients(&self) -> MutexGuard<'_, HashMap<u64, u64>> {
+        // Nothing panics while it is held.
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes bytes, and says how many are held then by all and by that client.
+    fn take(&self, client: Option<u64>, bytes: u64) -> (u64, u64) {
+        let own = client.map_or(0, |client| {
+            let mut clients = self.clients();
+            let own = clients.entry(client).or_default();
+            *own += bytes;
+            *own
+        });
+        (self.used.fetch_add(bytes, Ordering::Relaxed) + bytes, own)
+    }
+
+    fn give_back(&self, client: Option<u64>, bytes: u64) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        let Some(client) = client else { return };
+        let mut clients = self.clients();
+        if let Some(own) = clients.get_mut(&client) {
+            *own = own.saturating_sub(bytes);
+            if *own == 0 {
+                clients.remove(&client);
+            }
+        }
     }
 }
 
@@ -44,6 +83,9 @@ impl Budget {
 #[derive(Debug, Default)]
 pub struct Held {
     budget: Option<Arc<Budget>>,
+    client: Option<u64>,
+    /// What the same request holds elsewhere.
+    beside: u64,
     bytes: u64,
 }
 
@@ -51,12 +93,14 @@ impl Held {
     /// Takes `bytes` more, or answers that too much is being held already.
     pub fn grow(&mut self, bytes: u64) -> Result<(), ApiError> {
         let Some(budget) = &self.budget else { return Ok(()) };
-        let before = budget.used.fetch_add(bytes, Ordering::Relaxed);
+        let (all, own) = budget.take(self.client, bytes);
         self.bytes += bytes;
+        // One request alone may take everything: it will end. Many of one client may not.
+        let share = (budget.limit - budget.limit / RESERVE).max(self.bytes + self.beside);
         match () {
             // Alone it is too much already: waiting would not help.
             () if self.bytes > budget.limit => Err(ApiError::BodyTooLarge { limit: budget.limit }),
-            () if before + bytes > budget.limit => Err(ApiError::Busy { retry_after: 1 }),
+            () if all > budget.limit || own > share => Err(ApiError::Busy { retry_after: 1 }),
             () => Ok(()),
         }
     }
@@ -67,7 +111,7 @@ impl Held {
             Some(more) => self.grow(more),
             None => {
                 if let Some(budget) = &self.budget {
-                    budget.used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+                    budget.give_back(self.client, self.bytes - bytes);
                 }
                 self.bytes = bytes;
                 Ok(())
@@ -79,7 +123,7 @@ impl Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(budget) = &self.budget {
-            budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+            budget.give_back(self.client, self.bytes);
         }
     }
 }
@@ -101,6 +145,23 @@ mod tests {
         assert!(first.grow(40).is_ok());
         drop(first);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn many_requests_of_one_client_leave_room_for_others() {
+        let budget = Budget::new(100);
+        let mut first: Vec<Held> = (0..3).map(|_| budget.open_for(1)).collect();
+        assert!(first.iter_mut().all(|held| held.grow(25).is_ok()));
+        assert!(matches!(budget.open_for(1).grow(1), Err(ApiError::Busy { .. })));
+        let mut second = budget.open_for(2);
+        assert!(second.grow(25).is_ok());
+        assert!(matches!(second.grow(1), Err(ApiError::Busy { .. })));
+        drop((first, second));
+        assert!(budget.used() == 0 && budget.clients().is_empty());
+        // One request that is as large as allowed is no misuse, and neither is its answer.
+        let mut alone = budget.open_for(1);
+        assert!(alone.grow(90).is_ok());
+        assert!(budget.answer(5, &alone).is_ok());
     }
 
     #[test]

@@ -93,7 +93,7 @@ async fn handle(
         intake::drain(request.headers(), payload).await;
         return Err(queue_full(queued, 1, wait));
     }
-    let reading = intake::read(request, payload, &state.config, state.budget.open());
+    let reading = intake::read(request, payload, &state.config, state.budget.open_for(client));
     let intake = tokio::time::timeout_at(deadline.into(), reading).await.map_err(|_| ApiError::SlowBody(timeout))??;
     let Intake { mut uploads, passed, held, raw, options } = intake;
     let options = options.or(*query)?;

@@ -53,7 +53,7 @@ pub async fn infer(
         return Err(queue_full(queued, 1, wait));
     }
     let json_size = json_size(&request)?;
-    let body = Body::open(request.headers(), payload, state.config.max_body, state.budget.open())?;
+    let body = Body::open(request.headers(), payload, state.config.max_body, state.budget.open_for(client))?;
     let (shape, limit) = (served.model.spec().shape(), state.config.images_per_request());
     let reading = async {
         let (body, mut held) = body.collect(request.headers()).await?;
