@@ -5,5 +5,6 @@ mod commands;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    dtkc_dataset::trial::answer_or_enable(dtkc_data::import::read_structure);
     dtkc_cli::run(|| dtkc_cli::parse::<commands::Program>()?.run())
 }

@@ -8,6 +8,7 @@
 //! - [`Writer`] streams a file to the disk; it appears whole or not at all.
 //! - [`Dataset`] opens and checks a file and reads it by index or by range.
 //! - [`Batches`] yields shuffled minibatches, from memory or streamed.
+//! - [`trial`] has files of strangers read by another process first.
 //! - [`schema`] and [`h5`] are for whoever reads other HDF5 files: the names of the layout, and failures in plain words.
 //!
 //! ```
@@ -36,6 +37,7 @@
 
 pub mod h5;
 pub mod schema;
+pub mod trial;
 
 mod error;
 mod loader;

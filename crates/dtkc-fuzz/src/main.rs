@@ -47,6 +47,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
+    dtkc_dataset::trial::answer_or_enable(dtkc_data::import::read_structure);
     let args = Args::parse();
     let done = match (&args.child, &args.write, args.target.as_slice()) {
         (Some(place), _, [name]) => child::run(name, args.from, place).map(|()| true),

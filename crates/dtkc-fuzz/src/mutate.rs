@@ -89,7 +89,8 @@ fn put_edge(bytes: &mut [u8], at: usize, random: &mut Random) {
 fn repeat(bytes: &mut Vec<u8>, at: usize, random: &mut Random) {
     let end = (at + 1 + random.below(128)).min(bytes.len());
     let part = bytes[at..end].to_vec();
-    let times = 1 + random.below(if random.below(8) == 0 { 500 } else { 4 });
+    let most = if random.below(8) == 0 { 500 } else { 4 };
+    let times = 1 + random.below(most);
     bytes.splice(at..at, part.repeat(times));
 }
 

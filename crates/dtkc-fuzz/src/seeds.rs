@@ -6,7 +6,7 @@ use dtkc_core::{NamedArray, Values};
 use dtkc_item::ItemError;
 use dtkc_label::journal::{self, Journal};
 use dtkc_label::row::{Label, Row};
-use dtkc_testing::{drawing, files, model};
+use dtkc_testing::{Set, drawing, files, model};
 use image::ImageFormat;
 
 /// Inputs that once ended badly: the files of `corpus/TARGET`.
@@ -59,6 +59,15 @@ pub fn arrays() -> Vec<Vec<u8>> {
         b"@problemName x\n@classLabel true a b\n@data\n1,2,3:4,5,6:a\n3,2,1:6,5,4:b\n".to_vec(),
         files::gray_png(8, 8, 7),
     ]
+}
+
+/// Dataset files.
+pub fn datasets() -> Vec<Vec<u8>> {
+    let shape = dtkc_item::ImageShape { height: 4, width: 4, channels: 1 };
+    let write = |set: Set| from_file("set.h5", |path| Ok(drop(set.write(path))));
+    let plain = write(Set::new(shape, 9).labelled(&["cat", "dog"]).with_paths());
+    let packed = write(Set::new(shape, 9).gzip(1));
+    [plain, packed].concat()
 }
 
 /// Bodies of /v1/assign.

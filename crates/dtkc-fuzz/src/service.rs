@@ -83,7 +83,8 @@ fn serve() -> anyhow::Result<SocketAddr> {
         actix_web::rt::System::new().block_on(async move {
             // Kept: a service whose controls are gone ends.
             let (_controls, received) = tokio::sync::mpsc::channel(1);
-            dtkc_serve::serve(config, received, move |now| drop(ready.send(now.address))).await
+            let tell = move |now: &dtkc_serve::Ready| ready.send(now.address).unwrap_or_default();
+            dtkc_serve::serve(config, received, tell).await
         })
     });
     address.recv_timeout(Duration::from_secs(60)).map_err(|_| anyhow!("it did not start")).context("the service")

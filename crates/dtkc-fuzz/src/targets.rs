@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use dtkc_data::import::{ImportOptions, import};
+use dtkc_dataset::Dataset;
 use dtkc_image::{Limits, Preparer};
 use dtkc_item::{Color, ImageSpec, Resize};
 use dtkc_label::journal;
@@ -24,11 +25,12 @@ pub struct Target {
     start: fn() -> anyhow::Result<Execute>,
 }
 
-const TARGETS: [Target; 12] = [
+const TARGETS: [Target; 13] = [
     Target { name: "image", seeds: seeds::images, start: image },
     Target { name: "zip", seeds: seeds::zips, start: || archive("a.zip") },
     Target { name: "tar", seeds: seeds::tars, start: || archive("a.tar") },
     Target { name: "import", seeds: seeds::arrays, start: import_file },
+    Target { name: "dataset", seeds: seeds::datasets, start: dataset },
     Target { name: "json", seeds: seeds::json_bodies, start: || service::start("/v1/assign", "application/json") },
     Target {
         name: "form",
@@ -40,7 +42,7 @@ const TARGETS: [Target; 12] = [
         seeds: seeds::v2_bodies,
         start: || service::start("/v2/models/small/infer", "application/json"),
     },
-    Target { name: "names", seeds: seeds::names, start: names },
+    Target { name: "names", seeds: seeds::names, start: cluster_names },
     Target { name: "model", seeds: seeds::models, start: model },
     Target { name: "checkpoint", seeds: seeds::checkpoints, start: checkpoint },
     Target { name: "journal", seeds: seeds::journals, start: label_journal },
@@ -112,7 +114,21 @@ fn archive(name: &'static str) -> anyhow::Result<Execute> {
     }))
 }
 
-/// The importers, by what a file looks like; HDF5 has its own library in C, whose faults are not ours to find.
+/// Reads everything of a dataset file. Each is first read by another process, on which the library may break.
+fn dataset() -> anyhow::Result<Execute> {
+    let folder = scratch()?;
+    let path = folder.path().join("set.h5");
+    Ok(Box::new(move |bytes| {
+        let _folder = &folder;
+        write(&path, bytes)?;
+        let Ok(dataset) = Dataset::open(&path) else { return Ok(()) };
+        let count = dataset.len().min(100);
+        let _ = (dataset.labels(), dataset.paths(0..count), dataset.read_range(0..count), dataset.fingerprint());
+        Ok(())
+    }))
+}
+
+/// The importers, by what a file looks like; HDF5 files are another target's.
 fn import_file() -> anyhow::Result<Execute> {
     let folder = scratch()?;
     let (path, out) = (folder.path().join("input"), folder.path().join("out.h5"));
@@ -137,7 +153,7 @@ fn import_file() -> anyhow::Result<Execute> {
     }))
 }
 
-fn names() -> anyhow::Result<Execute> {
+fn cluster_names() -> anyhow::Result<Execute> {
     Ok(Box::new(|bytes| {
         let text = String::from_utf8_lossy(bytes);
         let _ = dtkc_infer::Names::parse(&text, 10);

@@ -244,11 +244,12 @@ impl Reader {
         if length > MAX_BLOCK {
             return Ok(None);
         }
-        self.buffer.resize(length as usize, 0);
-        let read = read_full(&mut self.file, &mut self.buffer)?;
+        // Memory for what is there, not for what the head claims.
+        self.buffer.clear();
+        let read = (&mut self.file).take(u64::from(length)).read_to_end(&mut self.buffer)?;
         let mut crc = Crc::new();
         crc.update(&self.buffer);
-        if read < self.buffer.len() || crc.sum() != sum {
+        if read < length as usize || crc.sum() != sum {
             return Ok(None);
         }
         let mut rest = self.buffer.as_slice();

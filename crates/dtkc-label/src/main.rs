@@ -9,6 +9,7 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    dtkc_dataset::trial::answer_or_enable(|_| ());
     dtkc_cli::interrupt::install();
     dtkc_cli::run(|| dtkc_cli::parse::<commands::Program>()?.run())
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dtkc_dataset::{Dataset, h5, schema};
+use dtkc_dataset::{Dataset, h5, schema, trial};
 use hdf5::types::TypeDescriptor;
 use hdf5::{Group, Hyperslab, LinkType, SliceOrIndex};
 use ndarray::IxDyn;
@@ -35,6 +35,7 @@ pub fn matches(head: &[u8]) -> bool {
 
 /// Opens a file and finds its images, labels and class names.
 pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arrays, ImportError> {
+    trial::check(path)?;
     let order = if mat::matches_v73(&stream::head(path, 16)?) { Order::Matlab } else { Order::RowMajor };
     let file = open_file(path)?;
     if file.link_exists(schema::VALUES) && file.link_exists(schema::OFFSETS) {

@@ -44,3 +44,9 @@ pub use shape::{Size, Wanted};
 pub use skipped::Skipped;
 pub(crate) use stream::open as open_stream;
 pub use summary::{ClassCount, Summary};
+
+/// Reads everything but the images of an HDF5 file, as an import would. For a process that may break: see
+/// [`dtkc_dataset::trial`].
+pub fn read_structure(path: &std::path::Path) {
+    let _ = foreign::open(path, &Default::default(), None);
+}

@@ -40,6 +40,7 @@ enum Values {
 impl Dataset {
     /// Opens a file and checks that it follows schema 1. Nothing large is read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
+        crate::trial::check(path.as_ref())?;
         open::open(path.as_ref())
     }
 
