@@ -213,3 +213,19 @@ fn files_that_are_there_are_used() {
     let error = place.fails(&["fetch", "imagenet", "--out", "b.h5"], 2);
     assert!(error.contains("fashion-mnist"), "{error}");
 }
+
+/// Two downloads of one set wrote into each other's file.
+#[test]
+fn a_second_download_is_told_whose_the_first_is() {
+    let place = Place::of("dtkc-data");
+    let server = Server::start(letters(), Manner::Good);
+    std::fs::create_dir_all(place.path("cache").join(SET)).unwrap();
+    // A lock belongs to an open file, so this process stands for another download.
+    let first = dtkc_files::Lock::take_passing(&place.path("cache").join(SET).join(".lock")).unwrap();
+    let error = place.fails(&args(&server, SET), 1);
+    let process = format!("process {} ", std::process::id());
+    assert!(error.contains("is being downloaded already (") && error.contains(&process), "{error}");
+    assert!(server.asked().is_empty());
+    drop(first);
+    check_letters(&place.made(&args(&server, SET), "a.h5"));
+}
