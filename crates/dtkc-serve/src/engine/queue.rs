@@ -116,14 +116,15 @@ impl Queue {
         (state.images >= self.room(&state, client)).then(|| (state.images, self.estimate(&state, state.images)))
     }
 
-    /// Takes back what a worker has taken and will not do now. It comes next in its client's line.
-    pub fn give_back(&self, slices: impl DoubleEndedIterator<Item = Slice>) {
+    /// Takes back what a worker has taken and will not do now: to the front of its client's line, or to the back, behind
+    /// what could be done at once.
+    pub fn give_back(&self, slices: impl DoubleEndedIterator<Item = Slice>, place: Place) {
         let mut state = self.lock();
-        for slice in slices.rev() {
-            // A client that leaves from now on finds its images here; one that has left must not come back.
-            if !slice.images.is_empty() && !slice.request.is_over() {
-                state.add(slice, Place::Front);
-            }
+        // A client that leaves from now on finds its images here; one that has left must not come back.
+        let slices = slices.filter(|slice| !slice.images.is_empty() && !slice.request.is_over());
+        match place {
+            Place::Front => slices.rev().for_each(|slice| state.add(slice, Place::Front)),
+            Place::Back => slices.for_each(|slice| state.add(slice, Place::Back)),
         }
         let more = state.images > 0 && state.idle > 0;
         drop(state);
@@ -225,8 +226,11 @@ impl Queue {
 }
 
 /// Where in its client's line something goes.
-enum Place {
+#[derive(Debug, Clone, Copy)]
+pub enum Place {
+    /// It comes next.
     Front,
+    /// It comes last.
     Back,
 }
 
@@ -413,11 +417,11 @@ mod tests {
         let taken = queue.take().unwrap();
         assert_eq!((taken[0].images.clone(), queue.len()), (0..4, 4));
         let rest = || [Slice { request: first.clone(), images: 2..4 }].into_iter();
-        queue.give_back(rest());
+        queue.give_back(rest(), Place::Front);
         assert_eq!(queue.len(), 6);
         assert_eq!(queue.take().unwrap().iter().map(|slice| slice.images.clone()).collect::<Vec<_>>(), [2..4, 4..6]);
         drop(answer);
-        queue.give_back(rest());
+        queue.give_back(rest(), Place::Front);
         assert_eq!(queue.len(), 2);
         queue.forget(&first);
         assert_eq!(queue.len(), 0);

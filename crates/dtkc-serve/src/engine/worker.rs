@@ -9,7 +9,7 @@ use dtkc_image::{Cost, Preparer};
 use dtkc_infer::{Assignments, Prepare, Prepared, Worker};
 use dtkc_item::ItemError;
 
-use super::queue::{Queue, Slice};
+use super::queue::{Place, Queue, Slice};
 use super::request::{Outcome, Request, Row};
 use super::room::{Room, Taken};
 use super::upload::Upload;
@@ -72,16 +72,9 @@ impl QueueWorker {
         let started = Instant::now();
         let (work, stopped) = self.fill(slices);
         if let Some((slice, image)) = stopped {
-            let rest = slices[slice..].iter().enumerate().map(|(n, slice)| {
-                let start = if n == 0 { image } else { slice.images.start };
-                Slice { request: slice.request.clone(), images: start..slice.images.end }
-            });
-            self.queue.give_back(rest);
+            self.put_off(&slices[slice..], image);
         }
         if self.places.is_empty() {
-            if stopped.is_some() {
-                self.room.wait(NO_ROOM);
-            }
             return Ok(());
         }
         let decoding = started.elapsed();
@@ -94,6 +87,21 @@ impl QueueWorker {
         self.metrics.batch(assigned.len(), decoding, total - decoding);
         self.deliver(slices, &assigned);
         Ok(())
+    }
+
+    /// Gives back what a batch has no room for: these slices, the first of them from `image` on.
+    fn put_off(&self, slices: &[Slice], image: usize) {
+        let slice = |slice: &Slice, start| Slice { request: slice.request.clone(), images: start..slice.images.end };
+        let (first, others) = (&slices[0], slices[1..].iter().map(|other| slice(other, other.images.start)));
+        let first = std::iter::once(slice(first, image));
+        if self.places.is_empty() {
+            // What begins no batch for want of memory must not stand before what needs none.
+            self.queue.give_back(first, Place::Back);
+            self.queue.give_back(others, Place::Front);
+            self.room.wait(NO_ROOM);
+        } else {
+            self.queue.give_back(first.chain(others), Place::Front);
+        }
     }
 
     /// Makes images ready until their decoding has gone over enough pixels; tells over how many, and the slice and the
@@ -262,8 +270,11 @@ mod tests {
     fn a_large_image_waits_for_memory_and_small_ones_do_not_wait_for_it() {
         let room = Room::new(16 << 20);
         let queue = queue_of(32);
-        let (request, mut answer) = request(vec![gray(8), gray(3000), gray(8)], u64::MAX);
-        queue.push(&request, Duration::from_secs(600)).unwrap();
+        let (first, mut answer) = request(vec![gray(8), gray(3000), gray(8)], u64::MAX);
+        let (second, mut second_answer) = request(vec![gray(8)], u64::MAX);
+        for request in [&first, &second] {
+            queue.push(request, Duration::from_secs(600)).unwrap();
+        }
         let mut worker = worker_in(room.clone(), &queue, &Sample::small());
         let others = room.take(16 << 20).unwrap();
         let mut turn = || {
@@ -271,7 +282,8 @@ mod tests {
             worker.process(&taken).unwrap();
             queue.len()
         };
-        assert_eq!([turn(), turn(), turn()], [2, 2, 2], "the first small one is done, the large one waits");
+        assert_eq!([turn(), turn(), turn(), turn()], [3, 3, 2, 2], "the large one waits, behind the other request");
+        assert!(second_answer.try_recv().is_ok());
         drop(others);
         assert_eq!([turn(), turn()], [1, 0]);
         assert_eq!(answer.try_recv().unwrap().unwrap().outcomes.iter().map(code).collect::<Vec<_>>(), ["good"; 3]);
