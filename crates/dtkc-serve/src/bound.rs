@@ -13,6 +13,12 @@ const PROGRAM: u64 = 96 << 20;
 const SESSION: u64 = 24 << 20;
 /// Sessions hold the weights as they are and prepared for the processor.
 const COPIES: u64 = 4;
+/// Copies of a file on its way to the pixels, which each worker may hold beside what is being decoded, and what it keeps.
+const COPIES_OF_FILE: u64 = 3;
+const KEPT: u64 = 36 << 20;
+/// Bodies that are being read out take their size again while they grow, and JSON some more; so many at once as there are
+/// cores.
+const READING: u64 = 2;
 /// What the HTTP library and the system's buffers in it take for one connection: 128 KiB to read, 32 KiB of a body, 64 KiB
 /// to write, and the connection itself.
 const CONNECTION: u64 = 256 << 10;
@@ -34,12 +40,14 @@ impl Bound {
         let sizes = models.iter().map(|slot| slot.served().model.bytes().len() as u64);
         let session = |size: u64| COPIES * size + SESSION;
         let batch = |slot: &Slot| slot.served().model.spec().bytes() as u64 * 5 * config.max_batch as u64;
+        let worker = |slot: &Slot| batch(slot) + COPIES_OF_FILE * config.max_body + KEPT;
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
         Self {
             program: PROGRAM,
             models: sizes.map(|size| 2 * workers * session(size)).sum(),
             // What is being decoded shares one room, whatever the number of workers and models.
-            images: config.image_limits().memory() + models.iter().map(|slot| workers * batch(slot)).sum::<u64>(),
-            buffered: config.max_buffered,
+            images: config.image_limits().memory() + models.iter().map(|slot| workers * worker(slot)).sum::<u64>(),
+            buffered: config.max_buffered.saturating_add(cores * READING * config.max_body),
             connections: (config.max_connections as u64).saturating_mul(CONNECTION),
         }
     }
