@@ -34,6 +34,11 @@ pub fn answer_or_enable(more: impl FnOnce(&Path)) {
         return;
     };
     let path = Path::new(&path);
+    // Nobody else would end this process if the first one ended while the library loops.
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(0);
+    });
     // What is wrong with it, the first process finds out by itself and says.
     let _ = read_all(path);
     more(path);
@@ -59,7 +64,8 @@ pub fn check(path: &Path) -> Result<(), DataError> {
     // Whatever is wrong with starting a process is no fault of the file.
     let Ok(program) = std::env::current_exe() else { return Ok(()) };
     let mut command = Command::new(program);
-    command.env(ASKED, path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // The pipe ends with this process, and the second process with the pipe.
+    command.env(ASKED, path).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(child) = command.spawn() else { return Ok(()) };
     let mib = std::fs::metadata(path).map_or(0, |meta| u32::try_from(meta.len() >> 20).unwrap_or(u32::MAX));
     let damaged = |reason: &str| DataError::Damaged { path: path.to_owned(), reason: reason.to_owned() };
