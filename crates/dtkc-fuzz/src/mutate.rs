@@ -37,11 +37,20 @@ impl Random {
     }
 }
 
-/// Input number `n`: one of the seeds, changed in one to eight places. The first inputs are the seeds themselves.
-pub fn input(seeds: &[Vec<u8>], n: u64) -> Vec<u8> {
-    if let Some(seed) = usize::try_from(n).ok().and_then(|n| seeds.get(n)) {
+/// What inputs are made of.
+pub struct Seeds {
+    /// Real files, which are changed.
+    pub real: Vec<Vec<u8>>,
+    /// What once ended badly, which stays as it is: changed, it would mostly do the same again.
+    pub bad: Vec<Vec<u8>>,
+}
+
+/// Input number `n`: a real file, changed in one to eight places. The first inputs are the seeds themselves.
+pub fn input(seeds: &Seeds, n: u64) -> Vec<u8> {
+    if let Some(seed) = usize::try_from(n).ok().and_then(|n| seeds.real.iter().chain(&seeds.bad).nth(n)) {
         return seed.clone();
     }
+    let seeds = &seeds.real;
     let mut random = Random(n);
     let mut bytes = seeds[random.below(seeds.len())].clone();
     for _ in 0..1 + random.below(8) {
@@ -100,16 +109,17 @@ mod tests {
 
     #[test]
     fn an_input_is_told_by_its_number() {
-        let seeds = vec![b"first seed".to_vec(), b"second seed".to_vec()];
-        assert_eq!((input(&seeds, 0), input(&seeds, 1)), (seeds[0].clone(), seeds[1].clone()));
+        let real = vec![b"first seed".to_vec(), b"second seed".to_vec()];
+        let seeds = Seeds { real: real.clone(), bad: vec![b"bad".to_vec()] };
+        assert_eq!([0, 1, 2].map(|n| input(&seeds, n)), [real[0].clone(), real[1].clone(), b"bad".to_vec()]);
         assert_eq!(input(&seeds, 77), input(&seeds, 77));
-        let different = (2..200).filter(|&n| !seeds.contains(&input(&seeds, n))).count();
+        let different = (3..200).filter(|&n| !real.contains(&input(&seeds, n))).count();
         assert!(different > 150, "{different}");
     }
 
     #[test]
     fn nothing_is_too_short_to_be_changed() {
-        let seeds = vec![vec![], vec![1]];
+        let seeds = Seeds { real: vec![vec![], vec![1]], bad: vec![] };
         (0..5000).for_each(|n| drop(input(&seeds, n)));
     }
 }

@@ -13,6 +13,7 @@ use dtkc_observe::Silent;
 use dtkc_source::{BodyReader, Found, Input, Visitor};
 use dtkc_train::config::RunConfig;
 
+use crate::mutate::Seeds;
 use crate::{seeds, service};
 
 /// Runs one input; `Err` says what is wrong with the answer. Refusing the input is right.
@@ -63,10 +64,8 @@ pub fn named(name: &str) -> anyhow::Result<&'static Target> {
 
 impl Target {
     /// Real files to begin with, and those that once ended badly.
-    pub fn seeds(&self) -> Vec<Vec<u8>> {
-        let mut all = (self.seeds)();
-        all.extend(seeds::regressions(self.name));
-        all
+    pub fn seeds(&self) -> Seeds {
+        Seeds { real: (self.seeds)(), bad: seeds::regressions(self.name) }
     }
 
     /// Makes it ready to run.
