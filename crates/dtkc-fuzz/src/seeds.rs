@@ -64,7 +64,7 @@ pub fn arrays() -> Vec<Vec<u8>> {
 /// Dataset files.
 pub fn datasets() -> Vec<Vec<u8>> {
     let shape = dtkc_item::ImageShape { height: 4, width: 4, channels: 1 };
-    let write = |set: Set| from_file("set.h5", |path| Ok(drop(set.write(path))));
+    let write = |set: Set| from_file("set.h5", |path| Ok(set.write(path)));
     let plain = write(Set::new(shape, 9).labelled(&["cat", "dog"]).with_paths());
     let packed = write(Set::new(shape, 9).gzip(1));
     [plain, packed].concat()
@@ -157,7 +157,7 @@ pub fn configs() -> Vec<Vec<u8>> {
 }
 
 /// What `make` writes to a file; nothing where it cannot.
-fn from_file(name: &str, make: impl Fn(&Path) -> Result<(), String>) -> Vec<Vec<u8>> {
+fn from_file<T>(name: &str, make: impl Fn(&Path) -> Result<T, String>) -> Vec<Vec<u8>> {
     let made = tempfile::tempdir().map_err(|e| e.to_string()).and_then(|folder| {
         let path = folder.path().join(name);
         make(&path)?;
