@@ -67,7 +67,7 @@ fn a_body_that_never_ends_does_not_keep_its_connection() {
     let chunked = "host: localhost\r\ntransfer-encoding: chunked\r\n";
     let with_key = "x-api-key: secret\r\ncontent-type: image/png\r\n";
     let json = "x-api-key: secret\r\ncontent-type: application/json\r\n";
-    for (first, headers, status) in [
+    let cases = [
         ("POST /v1/assign", "", "401"),
         ("GET /healthz", "", "200"),
         ("POST /made/up", with_key, "404"),
@@ -75,12 +75,15 @@ fn a_body_that_never_ends_does_not_keep_its_connection() {
         ("POST /v1/assign", "x-api-key: secret\r\ncontent-type: text/plain\r\n", "415"),
         ("PUT /v1/models/small/clusters/0", json, "408"),
         ("POST /v2/models/small/infer", json, "408"),
-    ] {
+    ];
+    let try_one = |(first, headers, status): (&str, &str, &str)| {
         let mut stream = connect(&server);
         stream.write_all(format!("{first} HTTP/1.1\r\n{chunked}{headers}\r\n5\r\nhello\r\n").as_bytes()).unwrap();
         let text = rest(&mut stream).unwrap_or_else(|error| panic!("{first} {status}: still open: {error}"));
         assert!(text.starts_with(&format!("HTTP/1.1 {status}")), "{first}: {text}");
-    }
+    };
+    // Each waits for its end, so all wait together.
+    std::thread::scope(|scope| cases.into_iter().for_each(|case| drop(scope.spawn(move || try_one(case)))));
 }
 
 #[test]

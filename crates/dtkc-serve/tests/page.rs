@@ -85,6 +85,8 @@ fn images_are_grouped_named_viewed_and_saved() {
     browser.press("=my <b>favourites</b>");
     browser.press(ENTER);
     browser.wait("document.querySelector('#notes').textContent.includes('favourites')");
+    // The page is drawn with the next frame.
+    browser.wait(&format!("document.querySelector('#cluster-{expected} .name').textContent.includes('favourites')"));
     let name = browser.run(&format!("return document.querySelector('#cluster-{expected} .name').textContent"));
     assert_eq!(name, json!("=my <b>favourites</b>"));
     assert_eq!(server.get("/v1/models/small").json()["clusters"][expected.as_u64().unwrap() as usize]["name"], name);
