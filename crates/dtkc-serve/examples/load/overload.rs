@@ -136,7 +136,7 @@ fn single_ms(address: SocketAddr, request: &[u8]) -> anyhow::Result<f64> {
 /// Resident memory of the service, in bytes.
 fn memory(address: SocketAddr) -> anyhow::Result<f64> {
     let mut stream = TcpStream::connect(address)?;
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: load\r\nconnection: close\r\n\r\n")?;
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")?;
     let mut text = String::new();
     stream.read_to_string(&mut text)?;
     let name = "process_resident_memory_bytes";
