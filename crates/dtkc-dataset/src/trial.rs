@@ -121,7 +121,7 @@ mod tests {
         assert!(matches!(wait(shell("exit 0"), LEAST), Ended::Well));
         assert!(matches!(wait(shell("exit 3"), LEAST), Ended::Well));
         assert!(matches!(wait(shell("kill -SEGV $$"), LEAST), Ended::Badly));
-        assert!(matches!(wait(shell("sleep 600"), Duration::from_millis(20)), Ended::Never));
+        assert!(matches!(wait(shell("exec sleep 600"), Duration::from_millis(20)), Ended::Never));
     }
 
     #[test]

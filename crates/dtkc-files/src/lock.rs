@@ -38,12 +38,17 @@ pub enum LockError {
 impl Lock {
     /// Takes the lock of the file at `path`, which is made where it is missing, and stays.
     pub fn take(path: &Path) -> Result<Self, LockError> {
-        Self::obtain(path, false)
+        Self::obtain(path, false, File::try_lock)
+    }
+
+    /// The same, after waiting until nobody else has it. For what is held for moments only.
+    pub fn wait(path: &Path) -> Result<Self, LockError> {
+        Self::obtain(path, false, |file| file.lock().map_err(TryLockError::Error))
     }
 
     /// The same with a file that goes away with the lock.
     pub fn take_passing(path: &Path) -> Result<Self, LockError> {
-        Self::obtain(path, true)
+        Self::obtain(path, true, File::try_lock)
     }
 
     /// The lock of everybody who writes `target`: the one that its [`Pending`](crate::Pending) takes.
@@ -51,11 +56,11 @@ impl Lock {
         Self::take_passing(&crate::pending::lock_path(target))
     }
 
-    fn obtain(path: &Path, passing: bool) -> Result<Self, LockError> {
+    fn obtain(path: &Path, passing: bool, lock: impl Fn(&File) -> Result<(), TryLockError>) -> Result<Self, LockError> {
         for _ in 0..ATTEMPTS {
             let options = File::options().read(true).write(true).create(true).truncate(false).open(path);
             let mut file = options.map_err(LockError::Io)?;
-            match file.try_lock() {
+            match lock(&file) {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(LockError::Held(holder(path))),
                 Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),

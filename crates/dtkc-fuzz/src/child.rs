@@ -11,6 +11,8 @@ use crate::{mutate, targets};
 /// Runs a target from input `from` on, until the parent ends it. The number of the input is in `place` before it is tried.
 pub fn run(name: &str, from: u64, place: &Path) -> anyhow::Result<()> {
     let target = targets::named(name)?;
+    // Whatever a target writes goes where the parent removes it: this process is ended, it does not end.
+    std::env::set_current_dir(place.parent().context("the place has no folder")?)?;
     let place = fs_err::OpenOptions::new().write(true).create(true).truncate(false).open(place)?;
     let seeds = target.seeds();
     let mut execute = target.start()?;

@@ -38,6 +38,9 @@ struct Args {
     /// Memory of a target's process
     #[arg(long, default_value_t = 2048)]
     memory_mib: u64,
+    /// Seconds after which an input counts as one that hangs
+    #[arg(long, default_value_t = 10)]
+    hang_seconds: u64,
     /// Writes one input of the one target to this file, and ends
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,

@@ -8,8 +8,6 @@ use anyhow::Context;
 
 use crate::{Args, child, targets};
 
-/// An input that takes longer hangs.
-const HANG: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(50);
 /// After so many findings a target is left alone.
 const MOST_FINDINGS: usize = 5;
@@ -48,7 +46,7 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
 
 fn run_target(name: &str, args: &Args, time: Duration) -> anyhow::Result<Outcome> {
     targets::named(name)?;
-    let folder = tempfile::tempdir()?;
+    let folder = scratch()?;
     let place = folder.path().join("place");
     let mut outcome = Outcome { executions: 0, findings: 0, highest_mib: 0 };
     let mut next = args.from;
@@ -57,8 +55,8 @@ fn run_target(name: &str, args: &Args, time: Duration) -> anyhow::Result<Outcome
     while outcome.findings < MOST_FINDINGS {
         fs_err::write(&place, next.to_le_bytes())?;
         let child = start(name, next, &place)?;
-        let ended =
-            watch(child, &place, &Watch { until, last, memory_mib: args.memory_mib }, &mut outcome.highest_mib)?;
+        let limits = Watch { until, last, memory_mib: args.memory_mib, hang: Duration::from_secs(args.hang_seconds) };
+        let ended = watch(child, &place, &limits, &mut outcome.highest_mib)?;
         let at = number(&place)?;
         outcome.executions += at.saturating_sub(next);
         let Some(problem) = ended else { break };
@@ -69,6 +67,12 @@ fn run_target(name: &str, args: &Args, time: Duration) -> anyhow::Result<Outcome
         next = at + 1;
     }
     Ok(outcome)
+}
+
+/// In memory where the system has such a place: millions of files are written.
+fn scratch() -> anyhow::Result<tempfile::TempDir> {
+    let memory = Path::new("/dev/shm");
+    Ok(if memory.is_dir() { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? })
 }
 
 fn start(name: &str, from: u64, place: &Path) -> anyhow::Result<Child> {
@@ -84,6 +88,7 @@ struct Watch {
     until: Instant,
     last: Option<u64>,
     memory_mib: u64,
+    hang: Duration,
 }
 
 /// Waits for the end; says what was wrong with it, or nothing where time or executions are used up.
@@ -105,7 +110,7 @@ fn watch(mut child: Child, place: &Path, watch: &Watch, highest: &mut u64) -> an
         };
         let problem = match () {
             () if memory > watch.memory_mib => Some(format!("it takes {memory} MiB")),
-            () if since.elapsed() > HANG => Some(format!("it takes longer than {} s", HANG.as_secs())),
+            () if since.elapsed() > watch.hang => Some(format!("it takes longer than {} s", watch.hang.as_secs())),
             () if is_over => None,
             () => {
                 std::thread::sleep(LOOK);

@@ -72,8 +72,7 @@ fn answer(stream: &mut BufReader<TcpStream>) -> std::io::Result<(u16, bool)> {
 
 /// Starts the service with a small model on a thread of its own.
 fn serve() -> anyhow::Result<SocketAddr> {
-    let folder = tempfile::tempdir()?.keep();
-    let model = folder.join("small.onnx");
+    let model = std::path::absolute("small.onnx")?;
     fs_err::write(&model, dtkc_testing::model::model(1))?;
     let model = model.to_string_lossy().into_owned();
     let flags = ["dtkc-serve", "--port", "0", "--workers", "1", "--max-image-pixels", "1000000", "--model", &model];

@@ -100,37 +100,51 @@ impl Visitor for Items {
     }
 }
 
-fn archive(name: &'static str) -> anyhow::Result<Execute> {
-    let folder = scratch()?;
-    let path = folder.path().join(name);
+/// Writes every input to a file of that name in this process's folder, for what reads files.
+fn with_file(name: &'static str, read: impl Fn(&Path) + 'static) -> anyhow::Result<Execute> {
+    let path = std::path::absolute(name)?;
     Ok(Box::new(move |bytes| {
-        let _folder = &folder;
         write(&path, bytes)?;
+        read(&path);
+        Ok(())
+    }))
+}
+
+fn archive(name: &'static str) -> anyhow::Result<Execute> {
+    with_file(name, |path| {
         if let Ok(input) = Input::open(&path.to_string_lossy()) {
             let _ = input.visit(1 << 20, &mut Items(BodyReader::new(1 << 20)));
         }
-        Ok(())
-    }))
+    })
 }
 
 /// Reads everything of a dataset file. Each is first read by another process, on which the library may break.
 fn dataset() -> anyhow::Result<Execute> {
-    let folder = scratch()?;
-    let path = folder.path().join("set.h5");
-    Ok(Box::new(move |bytes| {
-        let _folder = &folder;
-        write(&path, bytes)?;
-        let Ok(dataset) = Dataset::open(&path) else { return Ok(()) };
+    with_file("set.h5", |path| {
+        let Ok(dataset) = Dataset::open(path) else { return };
         let count = dataset.len().min(100);
         let _ = (dataset.labels(), dataset.paths(0..count), dataset.read_range(0..count), dataset.fingerprint());
-        Ok(())
-    }))
+    })
+}
+
+fn checkpoint() -> anyhow::Result<Execute> {
+    with_file("last.ckpt", |path| drop(dtkc_train::checkpoint::read::<serde_json::Value>(path)))
+}
+
+fn label_journal() -> anyhow::Result<Execute> {
+    with_file("out.csv.journal", |path| {
+        let output = path.with_extension("");
+        debug_assert_eq!(journal::path_for(&output), path);
+        let Ok(mut reader) = journal::Reader::open(&output) else { return };
+        while let Ok(Some(_)) = reader.next_block() {}
+    })
 }
 
 /// The importers, by what a file looks like; HDF5 files are another target's.
 fn import_file() -> anyhow::Result<Execute> {
-    let folder = scratch()?;
-    let (path, out) = (folder.path().join("input"), folder.path().join("out.h5"));
+    let folder = std::path::absolute("import")?;
+    fs_err::create_dir_all(&folder)?;
+    let (path, out) = (folder.join("input"), folder.join("out.h5"));
     let mut options = ImportOptions::new(&out);
     options.force = true;
     Ok(Box::new(move |bytes| {
@@ -141,8 +155,7 @@ fn import_file() -> anyhow::Result<Execute> {
         let imported = import(std::slice::from_ref(&path), &options, &Silent);
         let there = out.exists();
         let _ = std::fs::remove_file(&out);
-        let left: Vec<_> =
-            std::fs::read_dir(folder.path()).into_iter().flatten().flatten().map(|e| e.file_name()).collect();
+        let left: Vec<_> = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|e| e.file_name()).collect();
         match imported.is_ok() == there && left.len() <= 3 {
             true => Ok(()),
             false => {
@@ -167,30 +180,6 @@ fn model() -> anyhow::Result<Execute> {
     }))
 }
 
-fn checkpoint() -> anyhow::Result<Execute> {
-    let folder = scratch()?;
-    let path = folder.path().join("last.ckpt");
-    Ok(Box::new(move |bytes| {
-        let _folder = &folder;
-        write(&path, bytes)?;
-        let _ = dtkc_train::checkpoint::read::<serde_json::Value>(&path);
-        Ok(())
-    }))
-}
-
-fn label_journal() -> anyhow::Result<Execute> {
-    let folder = scratch()?;
-    let output = folder.path().join("out.csv");
-    let path = journal::path_for(&output);
-    Ok(Box::new(move |bytes| {
-        let _folder = &folder;
-        write(&path, bytes)?;
-        let Ok(mut reader) = journal::Reader::open(&output) else { return Ok(()) };
-        while let Ok(Some(_)) = reader.next_block() {}
-        Ok(())
-    }))
-}
-
 fn config() -> anyhow::Result<Execute> {
     Ok(Box::new(|bytes| {
         let text = String::from_utf8_lossy(bytes);
@@ -199,12 +188,6 @@ fn config() -> anyhow::Result<Execute> {
         }
         Ok(())
     }))
-}
-
-/// In memory where the system has such a place: millions of files are written.
-fn scratch() -> anyhow::Result<tempfile::TempDir> {
-    let memory = Path::new("/dev/shm");
-    Ok(if memory.is_dir() { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? })
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), String> {

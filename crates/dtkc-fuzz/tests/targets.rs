@@ -6,7 +6,7 @@ use std::process::Command;
 fn run(targets: &str, executions: &str) -> (bool, String) {
     let findings = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_dtkc-fuzz"))
-        .args(["--target", targets, "--executions", executions, "--findings"])
+        .args(["--target", targets, "--executions", executions, "--hang-seconds", "600", "--findings"])
         .arg(findings.path())
         .output()
         .unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use dtkc_human::bytes;
 
-use crate::config::ServeConfig;
+use crate::config::{ServeConfig, cores};
 use crate::models::Slot;
 
 /// Program, libraries, page, log and metrics.
@@ -41,7 +41,7 @@ impl Bound {
         let session = |size: u64| COPIES * size + SESSION;
         let batch = |slot: &Slot| slot.served().model.spec().bytes() as u64 * 5 * config.max_batch as u64;
         let worker = |slot: &Slot| batch(slot) + COPIES_OF_FILE * config.max_body + KEPT;
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+        let cores = cores() as u64;
         Self {
             program: PROGRAM,
             models: sizes.map(|size| 2 * workers * session(size)).sum(),

@@ -3,7 +3,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::routes::v2::statistics::Time;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// How often, and how long in all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Time {
+    /// How often.
+    pub count: u64,
+    /// Nanoseconds in all.
+    pub ns: u64,
+}
 
 /// Counts and times that only grow.
 #[derive(Debug, Default)]

@@ -56,6 +56,7 @@ impl Line {
         if self.connection.is_over(context) {
             return Poll::Ready(Err(Error::new(ErrorKind::ConnectionAborted, "others need the connection more")));
         }
+        self.connection.wake_at_change(context.waker());
         let Some(deadline) = self.connection.deadline() else { return Poll::Pending };
         let deadline = Instant::from_std(deadline);
         if self.timer.deadline() != deadline {

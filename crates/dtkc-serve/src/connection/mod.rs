@@ -13,7 +13,7 @@ mod stand_in;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::task::Context;
+use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use socket2::Socket;
@@ -59,7 +59,9 @@ pub struct Connection {
     finished: Cell<bool>,
     half_closed: Notify,
     /// The socket once more, from then on.
-    probe: RefCell<Option<Socket>>,
+    probe: RefCell<Option<Rc<Socket>>>,
+    /// Who waits for the client, with the deadline of an earlier phase.
+    waiting: RefCell<Option<Waker>>,
     place: Place,
 }
 
@@ -72,8 +74,9 @@ impl Connection {
     /// A connection that was just accepted.
     pub fn new(patience: Patience, place: Place) -> Rc<Self> {
         let (phase, since) = (Cell::new(Phase::New), Cell::new(Instant::now()));
-        let (finished, half_closed, probe) = (Cell::new(false), Notify::new(), RefCell::default());
-        Rc::new(Self { patience, phase, since, finished, half_closed, probe, place })
+        let (finished, half_closed) = (Cell::new(false), Notify::new());
+        let (probe, waiting) = (RefCell::default(), RefCell::default());
+        Rc::new(Self { patience, phase, since, finished, half_closed, probe, waiting, place })
     }
 
     /// Whether it is one of those beyond the limit, which are kept for health checks.
@@ -104,6 +107,15 @@ impl Connection {
     fn enter(&self, phase: Phase) {
         self.phase.set(phase);
         self.since.set(Instant::now());
+        // Nothing else would look at the clock before the old deadline, where the client says nothing more.
+        if let (Phase::Idle(true), Some(waiting)) = (phase, self.waiting.take()) {
+            waiting.wake();
+        }
+    }
+
+    /// Notes who is to be woken when the deadline changes.
+    fn wake_at_change(&self, waker: &Waker) {
+        self.waiting.replace(Some(waker.clone()));
     }
 
     /// The client took some of its answer.
@@ -116,7 +128,7 @@ impl Connection {
     /// The client has closed its side of the socket; there is none to look at where it is encrypted.
     fn finish(&self, socket: Option<Socket>) {
         self.finished.set(true);
-        self.probe.replace(socket);
+        self.probe.replace(socket.map(Rc::new));
         self.half_closed.notify_waiters();
     }
 
@@ -134,7 +146,8 @@ impl Connection {
         while !self.finished.get() {
             self.half_closed.notified().await;
         }
-        let Some(probe) = self.probe.take() else { return };
+        // It stays for the next request: a client may send several before it closes its side.
+        let Some(probe) = self.probe.borrow().clone() else { return };
         if !may_write {
             return std::future::pending().await;
         }

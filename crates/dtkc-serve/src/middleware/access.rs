@@ -1,10 +1,11 @@
 //! Who may use the service, and how often.
 
-use actix_web::body::{EitherBody, MessageBody};
+use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, web};
 
+use super::pass;
 use crate::client::{self, Client};
 use crate::error::ApiError;
 use crate::state::State;
@@ -15,12 +16,8 @@ pub async fn access(
     state: web::Data<State>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<EitherBody<impl MessageBody>>, Error> {
-    if let Err(error) = check(&state, &request) {
-        // An answer, not an error: the layers around it still add their headers.
-        return Ok(request.error_response(error).map_into_right_body());
-    }
-    Ok(next.call(request).await?.map_into_left_body())
+) -> Result<ServiceResponse<impl MessageBody>, Error> {
+    pass(check(&state, &request), request, next).await
 }
 
 fn check(state: &State, request: &ServiceRequest) -> Result<(), ApiError> {

@@ -1,11 +1,11 @@
 //! What every request must fulfil, with or without a key. Health checks are not asked.
 
-use actix_web::body::{EitherBody, MessageBody};
+use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::{Error, web};
 
-use super::connection_of;
+use super::{connection_of, pass};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -14,11 +14,8 @@ pub async fn admit(
     state: web::Data<State>,
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<EitherBody<impl MessageBody>>, Error> {
-    if let Err(error) = check(&state, &request) {
-        return Ok(request.error_response(error).map_into_right_body());
-    }
-    Ok(next.call(request).await?.map_into_left_body())
+) -> Result<ServiceResponse<impl MessageBody>, Error> {
+    pass(check(&state, &request), request, next).await
 }
 
 fn check(state: &State, request: &ServiceRequest) -> Result<(), ApiError> {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
+use dtkc_files::Lock;
 use dtkc_infer::{ModelFile, Names};
 
 /// The side file of one model file.
@@ -45,7 +46,8 @@ impl SideFile {
     /// Gives a cluster a name, or takes it away; returns all names once they are on the disk.
     pub fn set(&self, id: usize, name: Option<&str>) -> Result<BTreeMap<usize, String>> {
         // Another server may serve the same model: one at a time, each adding to what the others wrote.
-        let _lock = self.lock()?;
+        // The lock's file stays: were it removed, somebody could wait for one while another makes a new one.
+        let _lock = Lock::wait(&self.path.with_extension("lock")).map_err(Error::other)?;
         let mut names = self.read()?;
         match name {
             Some(name) => names.insert(id, name.to_owned()),
@@ -54,16 +56,6 @@ impl SideFile {
         let text = serde_json::to_string_pretty(&names)? + "\n";
         dtkc_files::write(&self.path, text.as_bytes())?;
         Ok(names)
-    }
-}
-
-impl SideFile {
-    /// Waits until nobody else changes the names; they may be changed until the file is dropped. It stays beside the names:
-    /// were it removed, somebody could wait for one file while another makes a new one.
-    fn lock(&self) -> Result<fs_err::File> {
-        let file = fs_err::File::create(self.path.with_extension("lock"))?;
-        file.file().lock()?;
-        Ok(file)
     }
 }
 

@@ -9,6 +9,7 @@ use super::{ModelPath, VERSION};
 use crate::error::{ApiError, ErrorBody};
 use crate::models::Slot;
 use crate::state::State;
+use crate::totals::Time;
 
 /// The statistics of some models.
 #[derive(Debug, Serialize, ToSchema)]
@@ -48,15 +49,6 @@ pub struct Times {
     pub compute_input: Time,
     /// Inference calls.
     pub compute_infer: Time,
-}
-
-/// How often, and how long in all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Time {
-    /// How often.
-    pub count: u64,
-    /// Nanoseconds in all.
-    pub ns: u64,
 }
 
 /// The statistics of every model.
