@@ -28,4 +28,4 @@ pub use config::{BlockConfig, Init, ModelConfig, NetworkConfig, Padding, Tap, Va
 pub use error::{ConfigError, StateError};
 pub use loss::{Companions, LossConfig, LossTerms, LossValues, Moment, Objective, Views};
 pub use model::{BatchStatistics, Model, NamedArray, Output, OutputLayer, StatisticsPass, Values};
-pub use pixels::{scale_images, scale_pixels};
+pub use pixels::{scale_images, scale_pixels, scale_pixels_into};

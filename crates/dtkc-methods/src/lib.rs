@@ -9,6 +9,7 @@
 //! | what a method must be able to do | [`learner`] |
 //! | the methods there are, and their settings by name | [`Method`], [`MethodSettings`] |
 //! | DTKC and DDC | [`dtkc`] |
+//! | k-means | [`kmeans`] |
 //! | how long and how often to train | [`TrainPlan`] |
 //! | layers of settings: preset, file, flags | [`layers`] |
 //! | Adam, its learning rate | [`optimizer`] |
@@ -19,12 +20,14 @@
 
 pub mod dtkc;
 mod error;
+pub mod kmeans;
 pub mod layers;
 pub mod learner;
 mod method;
 pub mod optimizer;
 pub mod places;
 mod plan;
+mod random;
 mod settings;
 
 pub use error::{LearnError, SettingError};
