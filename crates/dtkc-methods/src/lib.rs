@@ -12,7 +12,7 @@
 //! | k-means | [`kmeans`] |
 //! | how long and how often to train | [`TrainPlan`] |
 //! | layers of settings: preset, file, flags | [`layers`] |
-//! | Adam, its learning rate | [`optimizer`] |
+//! | Adam, momentum, RMSprop, their learning rate | [`optimizer`] |
 //! | every seed and every order of items that has a purpose | [`places`] |
 //!
 //! To add a method: a folder with `settings.rs` (a checked table, neutral defaults, presets) and `learner.rs`, a name in
@@ -34,4 +34,4 @@ pub use error::{LearnError, SettingError};
 pub use learner::{Answers, Learner};
 pub use method::Method;
 pub use plan::TrainPlan;
-pub use settings::{MethodSettings, Task};
+pub use settings::{MethodSettings, MethodTable, Task};

@@ -1,6 +1,6 @@
 //! `dtkc-train fit`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, builder::PossibleValuesParser};
@@ -9,7 +9,7 @@ use dtkc_methods::{Method, layers};
 use dtkc_train::config::{self, Clusters, KRange, RunConfig};
 use dtkc_train::device::DeviceName;
 use dtkc_train::run_dir::{Existing, RunDir};
-use dtkc_train::{TrainError, pipeline};
+use dtkc_train::{TrainError, pipeline, pretrained};
 use toml::{Table, Value};
 
 use super::resume::{self, After};
@@ -98,6 +98,9 @@ pub(crate) struct Args {
     /// Least time between two checkpoints [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
     checkpoint_every: Option<Duration>,
+    /// Run whose pretraining (autoencoder) is taken over: dec, idec, dcn and spectralnet share one.
+    #[arg(long, value_name = "RUN")]
+    pretrained: Option<PathBuf>,
     /// Settings file (TOML).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -132,6 +135,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     pipeline::check(&config)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let run = RunDir::create(&args.out, existing)?;
+    if !config.run.pretrained.is_empty() {
+        config.run.pretrained_hash = pretrained::adopt(Path::new(&config.run.pretrained), &run)?;
+    }
     config.write(&run.config())?;
     resume::go_on(&run, config, &args.after)
 }
@@ -148,7 +154,8 @@ impl Args {
         let seconds = |time: Option<Duration>| time.map(|time| Value::from(time.as_secs_f64()));
         let prune = (self.prune || self.no_prune).then_some(Value::from(self.prune));
         let big = |number: Option<u64>| number.map(|n| Value::from(i64::try_from(n).unwrap_or(i64::MAX)));
-        let flags: [(&str, Option<Value>); 19] = [
+        let pretrained = self.pretrained.as_ref().map(|path| Value::from(path.to_string_lossy().into_owned()));
+        let flags: [(&str, Option<Value>); 20] = [
             ("data.path", path),
             ("run.clusters", self.clusters.map(clusters)),
             ("run.k_range", word(self.k_range.map(|range| range.to_string()))),
@@ -168,6 +175,7 @@ impl Args {
             ("run.budget_seconds", seconds(self.budget)),
             ("run.memory_budget", big(self.memory_budget)),
             ("run.checkpoint_seconds", seconds(self.checkpoint_every)),
+            ("run.pretrained", pretrained),
         ];
         for (key, value) in flags {
             if let Some(value) = value {

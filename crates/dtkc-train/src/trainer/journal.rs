@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::config::RunConfig;
 use crate::error::TrainError;
 use crate::log::{EpochRecord, Log};
+use crate::pretrained;
 use crate::restart::{self, BestMeta, Identity, Restart, StoredNetwork};
 use crate::run_dir::RunDir;
 
@@ -69,6 +70,14 @@ impl<'a> Journal<'a> {
     /// Saves a restart when the last checkpoint is old enough.
     pub(super) fn save_if_due(&mut self, restart: &Restart) -> Result<(), TrainError> {
         if self.last_save.elapsed() >= self.interval { self.save(restart) } else { Ok(()) }
+    }
+
+    /// Writes what a restart's pretraining has made, once that stage is over.
+    pub(super) fn save_pretrained(&self, restart: &Restart, stage: &str) -> Result<(), TrainError> {
+        match stage == dtkc_methods::learner::PRETRAINING && !self.run.pretrained(restart.index).exists() {
+            true => pretrained::write(self.run, &self.identity(restart.index), &restart.learner.pretrained()),
+            false => Ok(()),
+        }
     }
 
     /// Writes the network of the best epoch of a restart that has ended.
