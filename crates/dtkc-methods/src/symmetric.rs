@@ -18,7 +18,8 @@ pub(crate) fn eigen(mut matrix: Vec<f64>, side: usize) -> Eigen {
     (0..side).for_each(|i| vectors[i * side + i] = 1.0);
     let size: f64 = matrix.iter().map(|value| value * value).sum();
     for _ in 0..MOST_SWEEPS {
-        let off: f64 = (0..side).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| matrix[i * side + j].powi(2)).sum();
+        let off: f64 =
+            (0..side).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| matrix[i * side + j].powi(2)).sum();
         if off <= size * 1e-32 {
             break;
         }
@@ -64,7 +65,8 @@ fn turn(values: &mut [f64], p: usize, q: usize, cosine: f64, sine: f64) {
 
 /// The vector with a sign that does not depend on how it was found.
 fn upright(vector: &[f64]) -> impl Iterator<Item = f64> {
-    let largest = vector.iter().copied().fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best });
+    let largest =
+        vector.iter().copied().fold(0.0, |best: f64, value| if value.abs() > best.abs() { value } else { best });
     let sign = if largest < 0.0 { -1.0 } else { 1.0 };
     vector.iter().map(move |value| value * sign)
 }
@@ -94,7 +96,7 @@ mod tests {
         let found = check(&[2.0, 1.0, 1.0, 2.0], 2);
         assert!((found.values[0] - 3.0).abs() < 1e-14 && (found.values[1] - 1.0).abs() < 1e-14);
         // A path of five vertices: 2 - 2 cos(pi j / 5).
-        let path: Vec<f64> = (0..25)
+        let path: Vec<f64> = (0..25usize)
             .map(|at| match (at / 5, at % 5) {
                 (0, 0) | (4, 4) => 1.0,
                 (i, j) if i == j => 2.0,

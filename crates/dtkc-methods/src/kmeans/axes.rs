@@ -122,7 +122,8 @@ fn offsets(centres: &[f32], width: usize) -> (Vec<f64>, Vec<f64>) {
     for centre in centres.chunks_exact(width) {
         mean.iter_mut().zip(centre).for_each(|(sum, &value)| *sum += f64::from(value) / k);
     }
-    let less = |centre: &[f32]| centre.iter().zip(&mean).map(|(&value, mean)| f64::from(value) - mean).collect::<Vec<_>>();
+    let less =
+        |centre: &[f32]| centre.iter().zip(&mean).map(|(&value, mean)| f64::from(value) - mean).collect::<Vec<_>>();
     let offsets = centres.chunks_exact(width).flat_map(less).collect();
     (mean, offsets)
 }

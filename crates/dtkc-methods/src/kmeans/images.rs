@@ -6,10 +6,10 @@ use dtkc_ops::{Centres, add_rows, block_rows, for_each};
 
 use super::points::{check_clusters, parts};
 use super::sums::Sums;
+use crate::LearnError;
 use crate::learner::Passes;
 use crate::places::Pass;
 use crate::random::Random;
-use crate::LearnError;
 
 /// Bytes that the images which first centres are chosen from may take as numbers.
 const SEEDING_BYTES: usize = 256 << 20;

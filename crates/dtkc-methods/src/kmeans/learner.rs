@@ -94,9 +94,8 @@ impl KmeansLearner {
         let mut far = self.farthest.items().iter();
         let mut filled = false;
         for cluster in empty {
-            filled |= far.any(|far| {
-                rows.get(&far.item).is_some_and(|row| self.sums.give(row, far.label as usize, cluster))
-            });
+            filled |=
+                far.any(|far| rows.get(&far.item).is_some_and(|row| self.sums.give(row, far.label as usize, cluster)));
         }
         Ok(filled)
     }

@@ -36,9 +36,7 @@ pub fn published() -> (Settings, TrainPlan) {
 
 /// Images of the shape that `method` needs.
 pub(crate) fn images(method: Method, input: ItemShape) -> Result<ImageShape, LearnError> {
-    input
-        .image()
-        .ok_or_else(|| LearnError::Unsuitable(format!("{method} takes images, but the set holds {input}")))
+    input.image().ok_or_else(|| LearnError::Unsuitable(format!("{method} takes images, but the set holds {input}")))
 }
 
 impl MethodTable for Settings {

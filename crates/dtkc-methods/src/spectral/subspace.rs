@@ -88,19 +88,29 @@ fn filtered(matrix: &Graph, block: Block, cut: f64) -> Block {
     {
         let factor = sigma / half;
         let old = &before;
-        multiply(matrix, old, |at, row, sum| {
-            row.iter_mut().zip(sum).zip(old.row(at)).for_each(|((to, sum), x)| *to = (sum - centre * x) * factor);
-        }, &mut now);
+        multiply(
+            matrix,
+            old,
+            |at, row, sum| {
+                row.iter_mut().zip(sum).zip(old.row(at)).for_each(|((to, sum), x)| *to = (sum - centre * x) * factor);
+            },
+            &mut now,
+        );
     }
     for _ in 1..DEGREE {
         let next = 1.0 / (tau - sigma);
         let (factor, damping) = (2.0 * next / half, sigma * next);
         let current = &now;
         // The block before the current one is overwritten by the one after it.
-        multiply(matrix, current, |at, row, sum| {
-            let values = row.iter_mut().zip(sum).zip(current.row(at));
-            values.for_each(|((to, sum), x)| *to = (sum - centre * x) * factor - damping * *to);
-        }, &mut before);
+        multiply(
+            matrix,
+            current,
+            |at, row, sum| {
+                let values = row.iter_mut().zip(sum).zip(current.row(at));
+                values.for_each(|((to, sum), x)| *to = (sum - centre * x) * factor - damping * *to);
+            },
+            &mut before,
+        );
         std::mem::swap(&mut before, &mut now);
         sigma = next;
     }
