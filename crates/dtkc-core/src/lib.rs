@@ -33,4 +33,4 @@ pub use error::{ConfigError, StateError};
 pub use loss::{CompanionKernel, Companions, LossConfig, LossTerms, LossValues, Moment, Objective, Views};
 pub use mlp::{End, Mlp, MlpOutput};
 pub use model::{BatchStatistics, Model, NamedArray, Output, OutputLayer, StatisticsPass, Values};
-pub use pixels::{scale_images, scale_pixels};
+pub use pixels::{scale_images, scale_pixels, scale_pixels_into};

@@ -15,17 +15,23 @@ pub enum Method {
     Dtkc,
     /// Deep Divergence-based Clustering: the same without them.
     Ddc,
+    /// k-means of the pixels.
+    Kmeans,
+    /// Spectral clustering of the pixels, learnt by a network.
+    Spectral,
 }
 
 impl Method {
     /// All methods.
-    pub const ALL: [Method; 2] = [Method::Dtkc, Method::Ddc];
+    pub const ALL: [Method; 4] = [Method::Dtkc, Method::Ddc, Method::Kmeans, Method::Spectral];
 
     /// Its name in files and flags.
     pub fn name(self) -> &'static str {
         match self {
             Method::Dtkc => "dtkc",
             Method::Ddc => "ddc",
+            Method::Kmeans => "kmeans",
+            Method::Spectral => "spectral",
         }
     }
 }
@@ -68,6 +74,6 @@ mod tests {
             assert_eq!(serde_json::to_value(method).ok(), Some(method.name().into()));
         }
         let error = "dctk".parse::<Method>().map_err(|e| e.to_string());
-        assert_eq!(error, Err("`dctk` is no method; there are dtkc, ddc".into()));
+        assert_eq!(error, Err("`dctk` is no method; there are dtkc, ddc, kmeans, spectral".into()));
     }
 }

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use toml::Table;
 
 use crate::learner::Learner;
-use crate::{LearnError, Method, SettingError, TrainPlan, dtkc, layers};
+use crate::{LearnError, Method, SettingError, TrainPlan, dtkc, kmeans, layers, spectral};
 
 /// What the settings of a method must be able to do. The serialised form is the method's table in config.toml; `Default`
 /// is neutral: what a setting is where a file of an earlier version does not name it.
@@ -40,6 +40,10 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
 pub enum MethodSettings {
     /// DTKC and DDC.
     Dtkc(Box<dtkc::Settings>),
+    /// k-means.
+    Kmeans(Box<kmeans::Settings>),
+    /// Spectral clustering.
+    Spectral(Box<spectral::Settings>),
 }
 
 /// Does the same with the settings of any method.
@@ -47,6 +51,8 @@ macro_rules! with {
     ($all:expr, $one:ident => $body:expr) => {
         match $all {
             MethodSettings::Dtkc($one) => $body,
+            MethodSettings::Kmeans($one) => $body,
+            MethodSettings::Spectral($one) => $body,
         }
     };
 }
@@ -56,6 +62,8 @@ macro_rules! map {
     ($all:expr, $one:ident => $body:expr) => {
         match $all {
             MethodSettings::Dtkc($one) => MethodSettings::Dtkc(Box::new($body)),
+            MethodSettings::Kmeans($one) => MethodSettings::Kmeans(Box::new($body)),
+            MethodSettings::Spectral($one) => MethodSettings::Spectral(Box::new($body)),
         }
     };
 }
@@ -80,6 +88,8 @@ impl Method {
     pub fn presets(self) -> Vec<&'static str> {
         match self {
             Method::Dtkc | Method::Ddc => dtkc::Preset::ALL.map(dtkc::Preset::name).to_vec(),
+            Method::Kmeans => kmeans::PRESETS.to_vec(),
+            Method::Spectral => spectral::PRESETS.to_vec(),
         }
     }
 
@@ -98,6 +108,14 @@ impl Method {
                 let (settings, plan) = dtkc::Preset::named(name).settings(self);
                 (MethodSettings::Dtkc(Box::new(settings)), plan)
             }
+            Method::Kmeans => {
+                let (settings, plan) = kmeans::published();
+                (MethodSettings::Kmeans(Box::new(settings)), plan)
+            }
+            Method::Spectral => {
+                let (settings, plan) = spectral::published();
+                (MethodSettings::Spectral(Box::new(settings)), plan)
+            }
         };
         Ok((name, settings, plan))
     }
@@ -106,6 +124,8 @@ impl Method {
     pub fn neutral(self) -> MethodSettings {
         match self {
             Method::Dtkc | Method::Ddc => MethodSettings::Dtkc(Box::default()),
+            Method::Kmeans => MethodSettings::Kmeans(Box::default()),
+            Method::Spectral => MethodSettings::Spectral(Box::default()),
         }
     }
 }
