@@ -104,13 +104,6 @@ impl Autoencoder {
         }
     }
 
-    /// Moves the running statistics towards those of a batch.
-    pub fn update_running(&mut self, statistics: &[BatchStatistics], momentum: f64) {
-        if let Network::Conv(network) = &mut self.network {
-            network.norms_mut().into_iter().zip(statistics).for_each(|(norm, batch)| norm.update(batch, momentum));
-        }
-    }
-
     /// Whether it has statistics that are learnt beside the weights.
     pub fn has_statistics(&self) -> bool {
         matches!(&self.network, Network::Conv(network) if network.has_norms())
