@@ -7,7 +7,7 @@ use dtkc_onnx::Layer;
 use crate::StateError;
 use crate::config::Init;
 use crate::model::freeze;
-use crate::model::init::Maker;
+use crate::model::init::{Maker, he};
 use crate::model::layers::Dense;
 use crate::model::state::{self, NamedArray, Parameters, Visit, each_of_dense};
 
@@ -40,14 +40,14 @@ pub struct MlpOutput {
 }
 
 impl Mlp {
-    /// New layers between `sizes` values: uniform weights within 1 / sqrt(inputs), zero biases; the same bits for the same
-    /// seed on every device.
+    /// New layers between `sizes` values: He-uniform weights, zero biases; the same bits for the same seed on every device.
     pub fn init(sizes: &[usize], end: End, device: &Device, seed: u64) -> Self {
-        Self::make(&mut Maker::new(Init::Uniform, device, seed), sizes, end)
+        Self::make(&mut Maker::new(Init::Uniform, device, seed), sizes, end, he)
     }
 
-    pub(crate) fn make(maker: &mut Maker<'_>, sizes: &[usize], end: End) -> Self {
-        let layer = |pair: &[usize]| maker.dense(pair[0], pair[1], (pair[0] as f32).sqrt().recip());
+    /// The same with weights uniform within `limit` of the number of inputs.
+    pub(crate) fn make(maker: &mut Maker<'_>, sizes: &[usize], end: End, limit: fn(usize) -> f32) -> Self {
+        let layer = |pair: &[usize]| maker.dense(pair[0], pair[1], limit(pair[0]));
         Self { layers: sizes.windows(2).map(layer).collect(), end }
     }
 

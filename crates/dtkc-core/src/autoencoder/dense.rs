@@ -25,9 +25,9 @@ impl DenseAutoencoder {
         sizes.extend(&config.hidden);
         sizes.push(config.code);
         let mut maker = Maker::new(Init::Uniform, device, seed);
-        let encoder = Mlp::make(&mut maker, &sizes, End::Linear);
+        let encoder = Mlp::make(&mut maker, &sizes, End::Linear, limit);
         sizes.reverse();
-        Self { encoder, decoder: Mlp::make(&mut maker, &sizes, End::Linear) }
+        Self { encoder, decoder: Mlp::make(&mut maker, &sizes, End::Linear, limit) }
     }
 
     pub(super) fn encode(&self, x: Tensor<4>) -> Encoded {
@@ -48,4 +48,9 @@ impl DenseAutoencoder {
         self.encoder.each_under("encoder", f)?;
         self.decoder.each_under("decoder", f)
     }
+}
+
+/// The bound of DEC's published code: 1 / sqrt(inputs).
+fn limit(inputs: usize) -> f32 {
+    (inputs as f32).sqrt().recip()
 }

@@ -50,8 +50,8 @@ pub(crate) struct Args {
     /// With companion objectives (dtkc, the default) or without (ddc).
     #[arg(long, value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)))]
     method: Option<String>,
-    /// Where the settings start from [default: plus].
-    #[arg(long, value_parser = PossibleValuesParser::new(Method::Dtkc.presets()))]
+    /// Where the settings start from; each method has its own, see below.
+    #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// Independent restarts [default: 5; 20 with the published presets].
     #[arg(long, value_name = "N", visible_alias = "runs")]
