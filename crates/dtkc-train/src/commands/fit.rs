@@ -24,7 +24,13 @@ Examples:
 
 Settings: flags win over --config, --config wins over the preset. The run directory keeps all of them in
 config.toml, which is also the list of what --config and --set can change.
+Methods, and when to use them:
+  dtkc      images whose classes differ in shape: a network with companion objectives
+  ddc       the same without companion objectives; a step takes half as long
+  kmeans    a first look in seconds, any number of images; classes that differ pixel by pixel
+  spectral  up to some ten thousand images that change gradually within a class (turned objects, handwriting)
 Presets:
+  published  kmeans, spectral: the numbers of their papers or of scikit-learn
   paper    the paper's text
   authors  its code (DanielTrosten/DTKC), but for its gradient of the pairwise distance, which is wrong there
   tk-uco   the PyTorch code of its successor, but every image is scaled by its own range, biases start at 0 and the
@@ -47,11 +53,11 @@ pub(crate) struct Args {
     /// Numbers of clusters that `--clusters auto` tries, both ends included.
     #[arg(long, value_name = "A..B")]
     k_range: Option<KRange>,
-    /// With companion objectives (dtkc, the default) or without (ddc).
+    /// How to cluster, see below [default: dtkc].
     #[arg(long, value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)))]
     method: Option<String>,
-    /// Where the settings start from [default: plus].
-    #[arg(long, value_parser = PossibleValuesParser::new(Method::Dtkc.presets()))]
+    /// Where the settings start from [default: plus; published for kmeans and spectral].
+    #[arg(long, value_parser = PossibleValuesParser::new(presets()))]
     preset: Option<String>,
     /// Independent restarts [default: 5; 20 with the published presets].
     #[arg(long, value_name = "N", visible_alias = "runs")]
@@ -112,6 +118,17 @@ pub(crate) struct Args {
     force: bool,
     #[command(flatten)]
     after: After,
+}
+
+/// The presets of all methods, each once.
+fn presets() -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for name in Method::ALL.into_iter().flat_map(Method::presets) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
