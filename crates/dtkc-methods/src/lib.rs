@@ -11,6 +11,8 @@
 //! | DTKC and DDC | [`dtkc`] |
 //! | k-means, in memory and as a method | [`kmeans`] |
 //! | spectral clustering, nearest neighbours | [`spectral`] |
+//! | DEC, IDEC and DBC; DCN; SpectralNet | [`dec`], [`dcn`], [`spectralnet`] |
+//! | what the methods with an autoencoder share | [`coder`] |
 //! | how long and how often to train | [`TrainPlan`] |
 //! | layers of settings: preset, file, flags | [`layers`] |
 //! | Adam, momentum, RMSprop, their learning rate | [`optimizer`] |
@@ -20,6 +22,9 @@
 //! `method.rs`, an arm in `settings.rs`. It then trains, resumes, is scored, exported, labelled with and served.
 
 mod arrays;
+pub mod coder;
+pub mod dcn;
+pub mod dec;
 pub mod dtkc;
 mod error;
 pub mod kmeans;
@@ -32,6 +37,7 @@ mod plan;
 mod random;
 mod settings;
 pub mod spectral;
+pub mod spectralnet;
 mod symmetric;
 
 pub use error::{LearnError, SettingError};

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use toml::Table;
 
 use crate::learner::Learner;
-use crate::{LearnError, Method, SettingError, TrainPlan, dtkc, kmeans, layers, spectral};
+use crate::{LearnError, Method, SettingError, TrainPlan, dcn, dec, dtkc, kmeans, layers, spectral, spectralnet};
 
 /// What the settings of a method must be able to do. The serialised form is the method's table in config.toml; `Default`
 /// is neutral: what a setting is where a file of an earlier version does not name it.
@@ -21,6 +21,11 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
     /// Items of a step whose loss has `batch` rows.
     fn items_per_step(&self, batch: usize) -> usize {
         batch
+    }
+
+    /// Sets the epochs of stages before the last where they were left open.
+    fn set_epochs(&mut self, items: usize, items_per_step: usize) {
+        let _ = (items, items_per_step);
     }
 
     /// Whether it begins with a stage [`PRETRAINING`](crate::learner::PRETRAINING) whose place another run's can take.
@@ -44,6 +49,12 @@ pub enum MethodSettings {
     Kmeans(Box<kmeans::Settings>),
     /// Spectral clustering.
     Spectral(Box<spectral::Settings>),
+    /// DEC, IDEC and DBC.
+    Dec(Box<dec::Settings>),
+    /// DCN.
+    Dcn(Box<dcn::Settings>),
+    /// SpectralNet.
+    Spectralnet(Box<spectralnet::Settings>),
 }
 
 /// Does the same with the settings of any method.
@@ -53,6 +64,9 @@ macro_rules! with {
             MethodSettings::Dtkc($one) => $body,
             MethodSettings::Kmeans($one) => $body,
             MethodSettings::Spectral($one) => $body,
+            MethodSettings::Dec($one) => $body,
+            MethodSettings::Dcn($one) => $body,
+            MethodSettings::Spectralnet($one) => $body,
         }
     };
 }
@@ -64,6 +78,9 @@ macro_rules! map {
             MethodSettings::Dtkc($one) => MethodSettings::Dtkc(Box::new($body)),
             MethodSettings::Kmeans($one) => MethodSettings::Kmeans(Box::new($body)),
             MethodSettings::Spectral($one) => MethodSettings::Spectral(Box::new($body)),
+            MethodSettings::Dec($one) => MethodSettings::Dec(Box::new($body)),
+            MethodSettings::Dcn($one) => MethodSettings::Dcn(Box::new($body)),
+            MethodSettings::Spectralnet($one) => MethodSettings::Spectralnet(Box::new($body)),
         }
     };
 }
@@ -90,6 +107,9 @@ impl Method {
             Method::Dtkc | Method::Ddc => dtkc::Preset::ALL.map(dtkc::Preset::name).to_vec(),
             Method::Kmeans => kmeans::PRESETS.to_vec(),
             Method::Spectral => spectral::PRESETS.to_vec(),
+            Method::Dec | Method::Idec | Method::Dbc => dec::PRESETS.to_vec(),
+            Method::Dcn => dcn::PRESETS.to_vec(),
+            Method::Spectralnet => spectralnet::PRESETS.to_vec(),
         }
     }
 
@@ -116,6 +136,18 @@ impl Method {
                 let (settings, plan) = spectral::published();
                 (MethodSettings::Spectral(Box::new(settings)), plan)
             }
+            Method::Dec | Method::Idec | Method::Dbc => {
+                let (settings, plan) = dec::preset(self, name);
+                (MethodSettings::Dec(Box::new(settings)), plan)
+            }
+            Method::Dcn => {
+                let (settings, plan) = dcn::preset(name);
+                (MethodSettings::Dcn(Box::new(settings)), plan)
+            }
+            Method::Spectralnet => {
+                let (settings, plan) = spectralnet::preset(name);
+                (MethodSettings::Spectralnet(Box::new(settings)), plan)
+            }
         };
         Ok((name, settings, plan))
     }
@@ -126,6 +158,9 @@ impl Method {
             Method::Dtkc | Method::Ddc => MethodSettings::Dtkc(Box::default()),
             Method::Kmeans => MethodSettings::Kmeans(Box::default()),
             Method::Spectral => MethodSettings::Spectral(Box::default()),
+            Method::Dec | Method::Idec | Method::Dbc => MethodSettings::Dec(Box::default()),
+            Method::Dcn => MethodSettings::Dcn(Box::default()),
+            Method::Spectralnet => MethodSettings::Spectralnet(Box::default()),
         }
     }
 }
@@ -149,6 +184,11 @@ impl MethodSettings {
     /// See [`MethodTable::items_per_step`].
     pub fn items_per_step(&self, batch: usize) -> usize {
         with!(self, settings => settings.items_per_step(batch))
+    }
+
+    /// See [`MethodTable::set_epochs`].
+    pub fn set_epochs(&mut self, items: usize, items_per_step: usize) {
+        with!(self, settings => settings.set_epochs(items, items_per_step));
     }
 
     /// See [`MethodTable::has_pretraining`].

@@ -149,6 +149,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     pipeline::narrow(&mut config)?;
     let per_step = config.items_per_step();
     config.plan.set_epochs(config.data.items, per_step);
+    config.settings.set_epochs(config.data.items, per_step);
     pipeline::check(&config)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let run = RunDir::create(&args.out, existing)?;

@@ -14,6 +14,8 @@ pub(super) struct Journal<'a> {
     run: &'a RunDir,
     config_hash: String,
     data: String,
+    /// Whether another run's pretraining was taken over.
+    is_adopted: bool,
     log: Log,
     interval: Duration,
     last_save: Instant,
@@ -33,6 +35,7 @@ impl<'a> Journal<'a> {
             run,
             config_hash: config.hash()?,
             data: config.data.fingerprint.clone(),
+            is_adopted: !config.run.pretrained_hash.is_empty(),
             log: Log::open(&run.log(), lines)?,
             interval: Duration::from_secs_f64(config.run.checkpoint_seconds),
             last_save: Instant::now(),
@@ -74,7 +77,7 @@ impl<'a> Journal<'a> {
 
     /// Writes what a restart's pretraining has made, once that stage is over.
     pub(super) fn save_pretrained(&self, restart: &Restart, stage: &str) -> Result<(), TrainError> {
-        match stage == dtkc_methods::learner::PRETRAINING && !self.run.pretrained(restart.index).exists() {
+        match stage == dtkc_methods::learner::PRETRAINING && !self.is_adopted {
             true => pretrained::write(self.run, &self.identity(restart.index), &restart.learner.pretrained()),
             false => Ok(()),
         }
