@@ -68,4 +68,20 @@ mod tests {
         let scaled = scale_pixels(&[10, 20, 30, 0, 255, 51, 7, 7, 7], size);
         assert_eq!(scaled, [0.0, 0.5, 1.0, 0.0, 1.0, 0.2, 0.0, 0.0, 0.0]);
     }
+
+    #[test]
+    fn every_value_is_the_quotient_of_its_definition() {
+        for low in [0u8, 1, 7, 100] {
+            for high in low..=u8::MAX {
+                let size = ImageShape { height: 1, width: usize::from(high - low) + 1, channels: 1 };
+                let image: Vec<u8> = (low..=high).collect();
+                let range = f32::from(high) - f32::from(low);
+                let quotient = |&p: &u8| if range > 0.0 { (f32::from(p) - f32::from(low)) / range } else { 0.0 };
+                let expected: Vec<f32> = image.iter().map(quotient).collect();
+                let scaled = scale_pixels(&image, size);
+                assert_eq!(scaled, expected);
+                assert!(high == low || scaled.last() == Some(&1.0));
+            }
+        }
+    }
 }

@@ -24,12 +24,26 @@ Examples:
 
 Settings: flags win over --config, --config wins over the preset. The run directory keeps all of them in
 config.toml, which is also the list of what --config and --set can change.
-Presets:
+Methods, and when to use them:
+  dtkc         images whose classes differ in shape: a network with companion objectives
+  ddc          the same without companion objectives; a step takes half as long
+  kmeans       a first look in seconds, any number of images; classes that differ pixel by pixel
+  spectral     up to some ten thousand images that change gradually within a class (turned objects, handwriting)
+  dec          centred images of one kind (digits, glyphs): autoencoder, then clusters that sharpen themselves
+  idec         dec that keeps its decoder: slower, and codes keep more of the image
+  dcn          an autoencoder whose codes suit k-means: when centres and distances matter to you
+  spectralnet  clusters of winding shape in more images than spectral can take
+  dbc          dec with convolutions: classes that move about in the image
+--lambda X adds companion objectives to dec, idec, dcn, spectralnet and dbc, too. --pretrained RUN takes the autoencoder of
+a run of dec, idec, dcn or spectralnet (of dbc for dbc).
+Presets of dtkc and ddc:
+  plus     ours, the default: balanced terms, random views that must agree, pruned restarts
   paper    the paper's text
   authors  its code (DanielTrosten/DTKC), but for its gradient of the pairwise distance, which is wrong there
   tk-uco   the PyTorch code of its successor, but every image is scaled by its own range, biases start at 0 and the
            last partial batch of an epoch is used
-  plus     ours: balanced terms, random views that must agree, pruned restarts";
+Presets of dec, idec and dbc: any (Adam, epochs by the number of images), mnist and usps (what was published for them);
+of dcn: any, published (250 epochs of pretraining, 50 after it); of kmeans and spectral: published; of spectralnet: any.";
 
 /// Flags of `fit`.
 #[derive(clap::Args)]
@@ -47,7 +61,7 @@ pub(crate) struct Args {
     /// Numbers of clusters that `--clusters auto` tries, both ends included.
     #[arg(long, value_name = "A..B")]
     k_range: Option<KRange>,
-    /// With companion objectives (dtkc, the default) or without (ddc).
+    /// How to cluster, see below [default: dtkc].
     #[arg(long, value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)))]
     method: Option<String>,
     /// Where the settings start from; each method has its own, see below.
