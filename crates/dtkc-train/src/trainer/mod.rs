@@ -7,7 +7,7 @@ mod journal;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dtkc_human as human;
 use dtkc_methods::learner::{Learner, Passes as _, Stage};
@@ -124,6 +124,16 @@ impl<'a> Trainer<'a> {
             seconds => format!(", as much of it as fits {}", human::duration(Duration::from_secs_f64(seconds))),
         };
         format!("{method} ({preset}): {restarts} of {epochs}, {rows} a step{pruned}{budget}")
+    }
+
+    /// The process has worked for the run since `begin`, when it was not yet opened for training.
+    pub fn set_begin(&mut self, begin: Instant) {
+        self.journal.set_begin(begin);
+    }
+
+    /// The time since the last epoch that the log has.
+    pub fn unlogged(&self) -> Duration {
+        self.journal.unlogged()
     }
 
     /// Seed of a restart's initial weights.
