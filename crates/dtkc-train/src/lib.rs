@@ -7,13 +7,15 @@
 //! | the items of a run; one restart; all restarts | [`data`], [`restart`], [`trainer`] |
 //! | pruning, choice of k, another run's pretraining | [`prune`], [`auto_k`], [`pretrained`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
+//! | many runs beside each other | [`compare`] |
 //! | what a finished run is used for | [`saved`], [`mod@evaluate`], [`mod@export`], [`parity`] |
-//! | how fast it is | [`mod@bench`] |
+//! | how fast it is, what it takes | [`mod@bench`], [`resources`] |
 
 pub mod assign;
 pub mod auto_k;
 pub mod bench;
 pub mod checkpoint;
+pub mod compare;
 pub mod config;
 pub mod console;
 pub mod data;
@@ -27,6 +29,7 @@ pub mod parity;
 pub mod pipeline;
 pub mod pretrained;
 pub mod prune;
+pub mod resources;
 pub mod restart;
 pub mod run_dir;
 pub mod saved;

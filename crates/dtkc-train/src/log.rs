@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
 
-/// What one epoch of one restart did. Everything but the two timings is the same in every run with the same
-/// seed; the timings come last, so that a comparison can cut them off.
+/// What one epoch of one restart did. Everything but the timings and the memory is the same in every run with the same
+/// seed; they come last, so that a comparison can cut them off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpochRecord {
     /// Restart, counted from 0.
@@ -50,6 +50,12 @@ pub struct EpochRecord {
     pub seconds: f64,
     /// Part of it that was spent waiting for images.
     pub loading_seconds: f64,
+    /// Wall time since the epoch before, or since the process began: with what is done between epochs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_seconds: Option<f64>,
+    /// The most memory that the process had held by then, where the system tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// The open log of a run.
@@ -146,6 +152,8 @@ mod tests {
             regrouped: false,
             seconds: 1.5,
             loading_seconds: 0.01,
+            wall_seconds: None,
+            peak_memory_bytes: None,
         }
     }
 
@@ -191,6 +199,11 @@ mod tests {
     fn timings_are_the_last_fields_and_missing_metrics_are_absent() {
         let text = serde_json::to_string(&record(1)).unwrap();
         assert!(text.ends_with(",\"seconds\":1.5,\"loading_seconds\":0.01}"), "{text}");
+        let full = EpochRecord { wall_seconds: Some(2.0), peak_memory_bytes: Some(4096), ..record(1) };
+        let full = serde_json::to_string(&full).unwrap();
+        let cut = |line: &str| line.split(",\"seconds\":").next().map(str::to_owned);
+        assert_eq!(cut(&full), cut(&text));
+        assert!(full.ends_with(",\"wall_seconds\":2.0,\"peak_memory_bytes\":4096}"), "{full}");
         assert!(text.contains("\"acc\":0.75") && !text.contains("nmi"));
     }
 

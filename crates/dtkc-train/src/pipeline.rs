@@ -2,6 +2,7 @@
 //! from here on, because everything that is done already is on the disk.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use dtkc_dataset::{DataError, Dataset};
 use dtkc_observe::Observer;
@@ -9,7 +10,8 @@ use dtkc_observe::Observer;
 use crate::auto_k;
 use crate::config::{Clusters, DataConfig, RunConfig};
 use crate::error::TrainError;
-use crate::log;
+use crate::log::{self, EpochRecord};
+use crate::resources;
 use crate::restart::Restart;
 use crate::run_dir::RunDir;
 use crate::summary::{self, RestartFigures, Summary, Timing};
@@ -84,6 +86,7 @@ pub fn check(config: &RunConfig) -> Result<(), TrainError> {
 
 /// Trains what is left of a run and writes its summary.
 pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) -> Result<Summary, TrainError> {
+    let begin = Instant::now();
     if config.run.clusters == Clusters::Auto {
         let trials = auto_k::rank(run, &config, observer)?;
         observer.say(auto_k::table(&trials).trim_end());
@@ -93,9 +96,11 @@ pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) ->
         config.write(&run.config())?;
     }
     let mut trainer = Trainer::open(run, config.clone(), observer)?;
+    trainer.set_begin(begin);
     let restarts = trainer.train()?;
     let figures: Vec<_> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index))).collect();
-    let summary = summarise(run, &config, figures, &restarts)?;
+    let timing = timing(run, &config, trainer.unlogged())?;
+    let summary = summarise(&config, figures, &restarts, timing)?;
     summary.write(&run.summary())?;
     Ok(summary)
 }
@@ -119,10 +124,10 @@ fn figures(restart: &Restart, seed: u64) -> Option<RestartFigures> {
 }
 
 fn summarise(
-    run: &RunDir,
     config: &RunConfig,
     figures: Vec<RestartFigures>,
     restarts: &[Restart],
+    timing: Timing,
 ) -> Result<Summary, TrainError> {
     let Some(best_restart) = summary::best(&figures).map(|best| best.restart) else {
         let text = "no restart reached a finite loss; try a smaller --lr, another --seed or --preset plus";
@@ -131,8 +136,6 @@ fn summarise(
     let best = restarts.iter().find(|restart| restart.index == best_restart);
     let mut cluster_sizes = best.and_then(|r| r.outcome.as_ref()).map(|o| o.sizes.clone()).unwrap_or_default();
     cluster_sizes.sort_unstable_by(|a, b| b.cmp(a));
-    let records = log::read(&run.log())?;
-    let seconds: f64 = records.iter().map(|record| record.seconds).sum();
     Ok(Summary {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         method: config.method.to_string(),
@@ -149,10 +152,24 @@ fn summarise(
         acc: summary::spread(&figures, |restart| restart.acc),
         nmi: summary::spread(&figures, |restart| restart.nmi),
         restarts: figures,
-        timing: Timing {
-            seconds,
-            loading_seconds: records.iter().map(|record| record.loading_seconds).sum(),
-            items_per_second: (records.len() * config.data.items) as f64 / seconds.max(1e-9),
-        },
+        timing,
+    })
+}
+
+/// What a run has taken of the machine: in this process, of which `unlogged` is in no line of the log, and in those before.
+fn timing(run: &RunDir, config: &RunConfig, unlogged: Duration) -> Result<Timing, TrainError> {
+    let records = log::read(&run.log())?;
+    // A finished run that is resumed has nothing to do, and keeps the figures of those who did it.
+    let before = Summary::read(&run.summary()).ok().map(|summary| summary.timing).unwrap_or_default();
+    let seconds: f64 = records.iter().map(|record| record.seconds).sum();
+    let wall = |record: &EpochRecord| record.wall_seconds.unwrap_or(record.seconds);
+    let wall: f64 = records.iter().map(wall).sum::<f64>() + unlogged.as_secs_f64();
+    let peaks = records.iter().map(|record| record.peak_memory_bytes);
+    Ok(Timing {
+        seconds,
+        loading_seconds: records.iter().map(|record| record.loading_seconds).sum(),
+        items_per_second: (records.len() * config.data.items) as f64 / seconds.max(1e-9),
+        wall_seconds: Some(before.wall_seconds.map_or(wall, |before| before.max(wall))),
+        peak_memory_bytes: peaks.chain([before.peak_memory_bytes, resources::peak_memory()]).flatten().max(),
     })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use dtkc_human as human;
 use dtkc_item::ItemKind;
@@ -55,8 +56,8 @@ pub struct Spread {
     pub sd: f64,
 }
 
-/// Wall times; they are the only part of the summary that differs between two runs with the same seed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Wall times and memory; they are the only part of the summary that differs between two runs with the same seed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// Sum over all epochs.
     pub seconds: f64,
@@ -64,6 +65,29 @@ pub struct Timing {
     pub loading_seconds: f64,
     /// Items trained on per second.
     pub items_per_second: f64,
+    /// All that the result took, with what was done between epochs; not work that was lost and done again. Absent in
+    /// older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_seconds: Option<f64>,
+    /// The most memory that a process of the run held, where the system tells it. Absent in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+}
+
+impl Timing {
+    /// The wall time of the run, as far as its file tells.
+    pub fn wall(&self) -> f64 {
+        self.wall_seconds.unwrap_or(self.seconds)
+    }
+
+    /// One line for people.
+    fn line(&self) -> String {
+        // A damaged file is no reason to panic.
+        let wall = Duration::try_from_secs_f64(self.wall()).unwrap_or_default();
+        let memory =
+            self.peak_memory_bytes.map_or(String::new(), |peak| format!(", at most {} of memory", human::bytes(peak)));
+        format!("{}{memory}", human::duration(wall))
+    }
 }
 
 /// Everything a run found.
@@ -123,11 +147,7 @@ pub fn finite(value: f64) -> Option<f64> {
 pub fn spread(restarts: &[RestartFigures], metric: impl Fn(&RestartFigures) -> Option<f64>) -> Option<Spread> {
     let best = metric(best(restarts)?)?;
     let values: Vec<f64> = restarts.iter().filter_map(&metric).collect();
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let square: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-    let sd = if values.len() > 1 { (square / (n - 1.0)).sqrt() } else { 0.0 };
-    Some(Spread { best, mean, sd })
+    Some(Spread { best, mean: dtkc_metrics::mean(&values)?, sd: dtkc_metrics::sd(&values).unwrap_or(0.0) })
 }
 
 impl Summary {
@@ -182,12 +202,13 @@ impl Summary {
                 let _ = writeln!(out, "(Mean and Sd over all {all} restarts; {pruned} of them {were} pruned early)");
             }
         }
+        let _ = writeln!(out, "\nThe run took {}", self.timing.line());
         out
     }
 }
 
 /// A number between 0 and 1 as the paper prints it, with three digits: `.812`.
-fn share(value: Option<f64>) -> String {
+pub(crate) fn share(value: Option<f64>) -> String {
     match value {
         None => "    -".into(),
         Some(v) => {
@@ -257,11 +278,22 @@ mod tests {
             acc: spread(&restarts, |r| r.acc),
             nmi: spread(&restarts, |r| r.nmi),
             restarts,
-            timing: Timing { seconds: 1.0, loading_seconds: 0.0, items_per_second: 1.0 },
+            timing: Timing { wall_seconds: Some(185.0), peak_memory_bytes: Some(3 << 29), ..Timing::default() },
         };
         let table = summary.table();
         assert!(table.contains("dtkc (plus) on usps: 9,298 images, 10 clusters"), "{table}");
         assert!(table.contains("*     1     100    90    0.1000  1.000  1.000"), "{table}");
         assert!(table.contains("ACC   1.000   .950   .071"), "{table}");
+        assert!(table.ends_with("\nThe run took 3 min 5 s, at most 1.5 GiB of memory\n"), "{table}");
+    }
+
+    #[test]
+    fn older_files_know_neither_wall_time_nor_memory() {
+        let old: Timing =
+            serde_json::from_str(r#"{"seconds":2.5,"loading_seconds":0.5,"items_per_second":9.0}"#).unwrap();
+        assert_eq!((old.wall(), old.peak_memory_bytes), (2.5, None));
+        assert_eq!(old.line(), "2.5 s");
+        let text = serde_json::to_string(&old).unwrap();
+        assert!(!text.contains("wall") && !text.contains("peak"), "{text}");
     }
 }

@@ -129,6 +129,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    args.after.begin();
     let file = args.config.as_deref().map(config::read_file).transpose()?.unwrap_or_default();
     let mut config = RunConfig::resolve(&[file, args.layer()?])?;
     if config.data.path.as_os_str().is_empty() {

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bench;
+mod compare;
 mod devices;
 mod evaluate;
 mod export;
@@ -28,6 +29,7 @@ Examples:
   dtkc-train resume runs/photos                              after Ctrl-C or a crash
   dtkc-train evaluate runs/photos --data other.h5
   dtkc-train export runs/photos --out photos.onnx
+  dtkc-train compare --data usps.h5 mnist.h5 --methods all --runs 20 --out cmp
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted (what was done is saved).";
 
@@ -41,6 +43,8 @@ enum Command {
     Evaluate(evaluate::Args),
     /// Write the model file of a run, checked with ONNX Runtime.
     Export(export::Args),
+    /// Run several methods on several datasets and write the paper's table of them.
+    Compare(Box<compare::Args>),
     /// List what this build and this machine can train on.
     Devices(devices::Args),
     /// Time a training step and its parts.
@@ -54,6 +58,7 @@ impl Cli {
             Command::Resume(args) => resume::run(args),
             Command::Evaluate(args) => evaluate::run(&args),
             Command::Export(args) => export::run(&args),
+            Command::Compare(args) => compare::run(*args),
             Command::Devices(args) => devices::run(&args),
             Command::Bench(args) => bench::run(&args),
         }

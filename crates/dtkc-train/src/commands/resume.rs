@@ -53,9 +53,13 @@ pub(crate) struct After {
     /// No progress and no table.
     #[arg(long)]
     quiet: bool,
+    /// Stop as after Ctrl-C when standard input ends: how `compare` stops its cells.
+    #[arg(long, hide = true)]
+    stop_with_input: bool,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    args.after.begin();
     let run = RunDir::open(&args.run)?;
     let mut config = RunConfig::read(&run.config())?;
     dtkc_ops::set_threads(args.threads.unwrap_or(config.run.threads));
@@ -68,6 +72,15 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         config.write(&run.config())?;
     }
     go_on(&run, config, &args.after)
+}
+
+impl After {
+    /// The first thing that happens.
+    pub(crate) fn begin(&self) {
+        if self.stop_with_input {
+            dtkc_cli::interrupt::stop_with_input();
+        }
+    }
 }
 
 /// Trains what is left, writes summary and model, prints.

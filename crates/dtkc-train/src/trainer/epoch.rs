@@ -160,6 +160,8 @@ impl Trainer<'_> {
             regrouped: false,
             seconds: times.total.as_secs_f64(),
             loading_seconds: times.loading.as_secs_f64(),
+            wall_seconds: None,
+            peak_memory_bytes: None,
         };
         restart.close_epoch(restart.learner.is_settled(&place));
         if place.stage + 1 == self.stages.len() && self.compared.contains(&place.done) {

@@ -6,6 +6,7 @@ use crate::config::RunConfig;
 use crate::error::TrainError;
 use crate::log::{EpochRecord, Log};
 use crate::pretrained;
+use crate::resources;
 use crate::restart::{self, BestMeta, Identity, Restart, StoredNetwork};
 use crate::run_dir::RunDir;
 
@@ -19,6 +20,8 @@ pub(super) struct Journal<'a> {
     log: Log,
     interval: Duration,
     last_save: Instant,
+    /// When the last line was written, or work began.
+    since: Instant,
 }
 
 impl<'a> Journal<'a> {
@@ -39,6 +42,7 @@ impl<'a> Journal<'a> {
             log: Log::open(&run.log(), lines)?,
             interval: Duration::from_secs_f64(config.run.checkpoint_seconds),
             last_save: Instant::now(),
+            since: Instant::now(),
         })
     }
 
@@ -57,9 +61,23 @@ impl<'a> Journal<'a> {
         self.log.lines()
     }
 
-    /// Adds an epoch to the log.
+    /// Adds an epoch to the log, with what it took of the machine until now.
     pub(super) fn append(&mut self, record: &EpochRecord) -> Result<(), TrainError> {
-        self.log.append(record)
+        let wall_seconds = Some(self.unlogged().as_secs_f64());
+        let peak_memory_bytes = resources::peak_memory();
+        self.log.append(&EpochRecord { wall_seconds, peak_memory_bytes, ..record.clone() })?;
+        self.since = Instant::now();
+        Ok(())
+    }
+
+    /// The time that no line of the log has yet.
+    pub(super) fn unlogged(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Work began before the journal was opened.
+    pub(super) fn set_begin(&mut self, begin: Instant) {
+        self.since = begin;
     }
 
     /// Saves a restart. The log goes to the disk first: a checkpoint must never know more lines than the disk has.

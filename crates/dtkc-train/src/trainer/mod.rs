@@ -127,6 +127,16 @@ impl<'a> Trainer<'a> {
         format!("{method} ({preset}): {restarts} of {epochs}, {rows} a step{pruned}{budget}")
     }
 
+    /// The process has worked for the run since `begin`, when it was not yet opened for training.
+    pub fn set_begin(&mut self, begin: Instant) {
+        self.journal.set_begin(begin);
+    }
+
+    /// The time since the last epoch that the log has.
+    pub fn unlogged(&self) -> Duration {
+        self.journal.unlogged()
+    }
+
     /// Seed of a restart's initial weights.
     pub fn seed_of(&self, restart: usize) -> u64 {
         places::weights(self.config.run.seed, restart)

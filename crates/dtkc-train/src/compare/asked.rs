@@ -1,0 +1,263 @@
+//! What a comparison is asked for.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use dtkc_methods::{Method, layers};
+use toml::{Table, Value};
+
+use crate::config::RunConfig;
+use crate::device::DeviceName;
+use crate::error::TrainError;
+
+/// Tables of config.toml that belong to every run, whatever its method.
+const EVERYBODYS: [&str; 3] = ["plan", "run", "prune"];
+
+/// What a comparison is asked for.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The dataset files.
+    pub data: Vec<PathBuf>,
+    /// The methods.
+    pub methods: Vec<Method>,
+    /// Numbers of clusters where they are not the numbers of classes.
+    pub clusters: Vec<ClustersFor>,
+    /// Restarts of each cell.
+    pub restarts: usize,
+    /// Which cells.
+    pub selection: Selection,
+    /// What the runs are told.
+    pub passed_on: PassedOn,
+    /// The time of all cells together.
+    pub budget: Option<Duration>,
+    /// Begin cells anew that were begun with other settings.
+    pub force: bool,
+}
+
+/// A number of clusters: for one dataset (`coil=100`), or for all that are not named (`10`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClustersFor {
+    /// The dataset; `None` for all others.
+    pub set: Option<String>,
+    /// How many.
+    pub clusters: usize,
+}
+
+impl FromStr for ClustersFor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (set, number) = match text.split_once('=') {
+            Some((set, number)) => (Some(set.trim().to_owned()), number.trim()),
+            None => (None, text.trim()),
+        };
+        match number.parse() {
+            Ok(clusters) if clusters >= 2 => Ok(Self { set, clusters }),
+            _ => Err(format!("'{text}' is no number of clusters; write for example 10, or mnist=10,coil=100")),
+        }
+    }
+}
+
+/// Which cells: names of methods, of datasets, or `DATASET/METHOD`.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// Only those that one of these names; all where there is none.
+    pub only: Vec<String>,
+    /// None of those that one of these names.
+    pub skip: Vec<String>,
+}
+
+impl Selection {
+    /// Whether a cell is wanted.
+    pub fn wants(&self, set: &str, method: Method) -> bool {
+        let named = |name: &String| names(name, set, method);
+        (self.only.is_empty() || self.only.iter().any(named)) && !self.skip.iter().any(named)
+    }
+
+    /// Every name, to be checked.
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.only.iter().chain(&self.skip)
+    }
+}
+
+/// Whether `name` names the cell.
+pub(super) fn names(name: &str, set: &str, method: Method) -> bool {
+    match name.rsplit_once('/') {
+        Some((a, b)) => a == set && b == method.name(),
+        None => name == set || name == method.name(),
+    }
+}
+
+/// What the runs are told.
+#[derive(Debug, Clone, Default)]
+pub struct PassedOn {
+    /// `METHOD=NAME`: the preset of a method.
+    pub presets: Vec<String>,
+    /// `METHOD.key=value`, or `plan.key=value`, `run.key=value`, `prune.key=value` for all methods.
+    pub sets: Vec<String>,
+    /// Most epochs of a restart.
+    pub epochs: Option<u32>,
+    /// Seed of every run: restart i of each method has the same.
+    pub seed: Option<u64>,
+    /// Where to train.
+    pub device: Option<DeviceName>,
+    /// Threads.
+    pub threads: Option<u32>,
+    /// Whether restarts that are behind may be dropped early.
+    pub prune: bool,
+    /// Leave model.onnx out.
+    pub no_export: bool,
+    /// The ONNX Runtime library.
+    pub onnxruntime: Option<PathBuf>,
+}
+
+impl PassedOn {
+    /// Refuses what no run would take, before any of them begins.
+    pub fn check(&self, methods: &[Method]) -> Result<(), TrainError> {
+        for word in &self.presets {
+            split_preset(word)?;
+        }
+        for word in &self.sets {
+            owner(word)?;
+        }
+        for &method in methods {
+            let mut layer = Table::new();
+            layer.insert("method".into(), Value::from(method.name()));
+            if let Some(preset) = self.preset(method) {
+                layer.insert("preset".into(), Value::from(preset));
+            }
+            for setting in self.sets(method) {
+                layers::set(&mut layer, setting)?;
+            }
+            RunConfig::resolve(&[layer])?;
+        }
+        Ok(())
+    }
+
+    /// The flags of `fit` that decide what a restart of a method becomes.
+    pub fn deciding(&self, method: Method, clusters: usize) -> Vec<String> {
+        let mut words = vec!["--clusters".to_owned(), clusters.to_string()];
+        let mut flag =
+            |name: &str, value: Option<String>| words.extend(value.map(|v| [name.to_owned(), v]).into_iter().flatten());
+        flag("--preset", self.preset(method).map(str::to_owned));
+        flag("--epochs", self.epochs.map(|n| n.to_string()));
+        flag("--seed", self.seed.map(|n| n.to_string()));
+        for setting in self.sets(method) {
+            flag("--set", Some(setting.to_owned()));
+        }
+        words.push(if self.prune { "--prune" } else { "--no-prune" }.to_owned());
+        words
+    }
+
+    /// The flags of `fit` and `resume` about what happens after training.
+    pub(super) fn after(&self) -> Vec<OsString> {
+        let library = self.onnxruntime.iter().flat_map(|path| ["--onnxruntime".into(), path.clone().into_os_string()]);
+        self.no_export.then(|| "--no-export".into()).into_iter().chain(library).collect()
+    }
+
+    fn preset(&self, method: Method) -> Option<&str> {
+        self.presets
+            .iter()
+            .rev()
+            .filter_map(|word| split_preset(word).ok())
+            .find(|(of, _)| *of == method)
+            .map(|(_, name)| name)
+    }
+
+    /// The settings of a method, as `fit --set` takes them.
+    fn sets(&self, method: Method) -> impl Iterator<Item = &str> {
+        self.sets.iter().filter_map(move |word| match owner(word) {
+            Ok(Some(of)) if of == method => word.split_once('.').map(|(_, rest)| rest),
+            Ok(None) => Some(word.as_str()),
+            _ => None,
+        })
+    }
+}
+
+fn split_preset(word: &str) -> Result<(Method, &str), TrainError> {
+    let (method, name) = word.split_once('=').ok_or_else(|| {
+        TrainError::Setting(format!(
+            "'{word}' does not say whose preset it is; write for example --preset dtkc=authors"
+        ))
+    })?;
+    Ok((method.trim().parse()?, name.trim()))
+}
+
+/// The method that a setting belongs to; `None` for all.
+fn owner(word: &str) -> Result<Option<Method>, TrainError> {
+    let first = word.split(['.', '=']).next().unwrap_or_default().trim();
+    if EVERYBODYS.contains(&first) {
+        return Ok(None);
+    }
+    first.parse().map(Some).map_err(|_| {
+        let known: Vec<&str> = Method::ALL.iter().map(|method| method.name()).collect();
+        let text = format!(
+            "'{word}' does not say whose setting it is; begin with plan., run. or prune. (all methods), or with one of {}, such as --set dtkc.loss.lambda=0.1",
+            known.join(", ")
+        );
+        TrainError::Setting(text)
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clusters_are_for_one_or_for_all() {
+        assert_eq!("10".parse(), Ok(ClustersFor { set: None, clusters: 10 }));
+        assert_eq!("coil=100".parse(), Ok(ClustersFor { set: Some("coil".into()), clusters: 100 }));
+        for bad in ["", "x", "1", "coil=", "coil=1", "=x", "3.5", "auto"] {
+            assert!(bad.parse::<ClustersFor>().unwrap_err().contains("mnist=10"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_choose_methods_datasets_and_cells() {
+        let wants = |only: &[&str], skip: &[&str]| {
+            let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            let selection = Selection { only: list(only), skip: list(skip) };
+            let cells = [("usps", Method::Dtkc), ("usps", Method::Ddc), ("coil", Method::Dtkc), ("coil", Method::Ddc)];
+            cells.map(|(set, method)| selection.wants(set, method))
+        };
+        assert_eq!(wants(&[], &[]), [true; 4]);
+        assert_eq!(wants(&["usps"], &[]), [true, true, false, false]);
+        assert_eq!(wants(&["ddc"], &["coil/ddc"]), [false, true, false, false]);
+        assert_eq!(wants(&["usps/dtkc", "coil"], &[]), [true, false, true, true]);
+        assert_eq!(wants(&[], &["dtkc"]), [false, true, false, true]);
+    }
+
+    #[test]
+    fn settings_go_to_the_method_that_they_name() {
+        let words = |list: &[&str]| list.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let told = PassedOn {
+            presets: words(&["dtkc=authors", "dtkc=paper"]),
+            sets: words(&["dtkc.loss.lambda=0.1", "plan.batch=24", "ddc.plan.patience=3"]),
+            epochs: Some(7),
+            ..PassedOn::default()
+        };
+        told.check(&Method::ALL).unwrap();
+        let expected = "--clusters 10 --preset paper --epochs 7 --set loss.lambda=0.1 --set plan.batch=24 --no-prune";
+        assert_eq!(told.deciding(Method::Dtkc, 10).join(" "), expected);
+        let expected = "--clusters 3 --epochs 7 --set plan.batch=24 --set plan.patience=3 --no-prune";
+        assert_eq!(told.deciding(Method::Ddc, 3).join(" "), expected);
+    }
+
+    #[test]
+    fn mistakes_are_found_before_any_run() {
+        let said = |preset: &str, set: &str| {
+            let list = |word: &str| if word.is_empty() { vec![] } else { vec![word.to_owned()] };
+            let told = PassedOn { presets: list(preset), sets: list(set), ..PassedOn::default() };
+            told.check(&[Method::Dtkc]).unwrap_err().to_string()
+        };
+        assert!(said("authors", "").contains("--preset dtkc=authors"));
+        assert!(said("dctk=authors", "").contains("dctk"));
+        assert!(said("dtkc=autors", "").contains("autors"));
+        assert!(said("", "loss.lambda=1").contains("whose setting"));
+        assert!(said("", "dtkc.loss.lamda=1").contains("lambda"));
+        assert!(said("", "plan.bach=1").contains("plan.bach"));
+    }
+}

@@ -1,0 +1,124 @@
+//! One method on one dataset, in the words of the program that makes it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dtkc_methods::Method;
+
+use super::{PassedOn, STOP_WITH_INPUT};
+
+/// One method on one dataset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// The dataset's name.
+    pub set: String,
+    /// The method.
+    pub method: Method,
+    /// The dataset's file.
+    pub data: PathBuf,
+    /// The flags of `fit` that decide what a restart becomes.
+    pub settings: Vec<String>,
+    /// How many restarts.
+    pub restarts: usize,
+}
+
+/// How a cell's process begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// There is no run yet.
+    New,
+    /// A run is there that was begun with other settings; it is replaced.
+    Anew,
+    /// A run is there, and goes on.
+    Resume,
+}
+
+/// What a cell's process is told beside what the cell is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Start<'a> {
+    /// How it begins.
+    pub begin: Begin,
+    /// What all cells are told.
+    pub told: &'a PassedOn,
+    /// Its part of the time.
+    pub budget: Option<Duration>,
+    /// A run of another method with the same pretraining.
+    pub pretrained: Option<&'a Path>,
+}
+
+impl Cell {
+    /// Its name: `DATASET/METHOD`.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.set, self.method)
+    }
+
+    /// Its run directory.
+    pub fn folder(&self, root: &Path) -> PathBuf {
+        folder(root, &self.set, self.method)
+    }
+
+    /// The arguments of its process.
+    pub(super) fn arguments(&self, root: &Path, start: &Start<'_>) -> Vec<OsString> {
+        let mut words = match start.begin {
+            Begin::Resume => flag("resume", self.folder(root)).to_vec(),
+            Begin::New | Begin::Anew => self.fit(root, start),
+        };
+        words.extend(flag("--data", &self.data));
+        words.extend(start.told.threads.iter().flat_map(|n| flag("--threads", n.to_string())));
+        words.extend(start.told.after());
+        words.push(STOP_WITH_INPUT.into());
+        words
+    }
+
+    fn fit(&self, root: &Path, start: &Start<'_>) -> Vec<OsString> {
+        let mut words: Vec<OsString> = vec!["fit".into()];
+        words.extend(flag("--out", self.folder(root)));
+        words.extend(flag("--method", self.method.name()));
+        words.extend(flag("--restarts", self.restarts.to_string()));
+        words.extend(self.settings.iter().map(OsString::from));
+        words.extend(start.told.device.iter().flat_map(|device| flag("--device", device.to_string())));
+        words.extend(start.budget.iter().flat_map(|time| flag("--budget", format!("{:.3}s", time.as_secs_f64()))));
+        words.extend(start.pretrained.iter().flat_map(|run| flag("--pretrained", run)));
+        words.extend((start.begin == Begin::Anew).then(|| "--force".into()));
+        words
+    }
+}
+
+/// The run directory of a method on a dataset.
+pub(super) fn folder(root: &Path, set: &str, method: Method) -> PathBuf {
+    root.join(set).join(method.name())
+}
+
+fn flag(name: &str, value: impl AsRef<std::ffi::OsStr>) -> [OsString; 2] {
+    [name.into(), value.as_ref().to_owned()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_made_by_fit_and_goes_on_by_resume() {
+        let cell = Cell {
+            set: "usps".into(),
+            method: Method::Ddc,
+            data: "usps.h5".into(),
+            settings: vec!["--clusters".into(), "10".into(), "--no-prune".into()],
+            restarts: 20,
+        };
+        let told = PassedOn { threads: Some(2), no_export: true, ..PassedOn::default() };
+        let start = |begin, budget, pretrained| Start { begin, told: &told, budget, pretrained };
+        let words = |start: Start<'_>| {
+            let words = cell.arguments(Path::new("cmp"), &start);
+            words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ").replace('\\', "/")
+        };
+        let end = "--data usps.h5 --threads 2 --no-export --stop-with-input";
+        let fit = "fit --out cmp/usps/ddc --method ddc --restarts 20 --clusters 10 --no-prune";
+        assert_eq!(words(start(Begin::New, None, None)), format!("{fit} {end}"));
+        let (time, other) = (Some(Duration::from_millis(90_500)), Some(Path::new("cmp/usps/dec")));
+        let more = format!("{fit} --budget 90.500s --pretrained cmp/usps/dec --force {end}");
+        assert_eq!(words(start(Begin::Anew, time, other)), more);
+        assert_eq!(words(start(Begin::Resume, time, other)), format!("resume cmp/usps/ddc {end}"));
+    }
+}

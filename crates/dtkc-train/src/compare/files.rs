@@ -1,0 +1,58 @@
+//! The files of a comparison: Markdown, CSV, JSON and LaTeX.
+
+mod csv;
+mod latex;
+mod markdown;
+
+use std::path::{Path, PathBuf};
+
+use super::table::{Comparison, Table};
+use crate::error::TrainError;
+use dtkc_human as human;
+
+pub use markdown::markdown;
+
+/// The names of all files, in the order in which they are written.
+const NAMES: [&str; 5] =
+    ["comparison.md", "comparison.csv", "comparison-differences.csv", "comparison.json", "comparison.tex"];
+
+/// What must be known to read the tables.
+const LEGEND: [&str; 3] = [
+    "best: the restart with the lowest loss, which is chosen without labels; mean and sd over the restarts that count, \
+     which are all but pruned ones.",
+    "rho: Spearman's rank correlation of the loss with ACC or NMI over restarts; -1 where a lower loss always is better.",
+    "Differences: mean over pairs of restarts with equal seeds, with its 95 % interval (Student's t).",
+];
+
+/// Where the files of the comparison at `root` are.
+pub fn paths(root: &Path) -> [PathBuf; 5] {
+    NAMES.map(|name| root.join(name))
+}
+
+/// Writes all files, each whole or not at all.
+pub fn write(root: &Path, comparison: &Comparison) -> Result<(), TrainError> {
+    let mut json = serde_json::to_string_pretty(comparison).map_err(std::io::Error::from)?;
+    json.push('\n');
+    let texts =
+        [markdown(comparison), csv::methods(comparison), csv::differences(comparison), json, latex::latex(comparison)];
+    for (path, text) in paths(root).iter().zip(texts) {
+        dtkc_files::write(path, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// `usps: 9,298 images, 10 classes, 10 clusters`
+fn heading(table: &Table) -> String {
+    let Table { name, items, kind, classes, clusters, .. } = table;
+    let classes = classes.map_or("no labels".into(), |classes| format!("{} classes", human::count(classes as u64)));
+    format!("{name}: {} {kind}, {classes}, {clusters} clusters", human::count(*items as u64))
+}
+
+/// Sentences about a table: what is missing, what must be known.
+fn remarks(table: &Table) -> Vec<String> {
+    let open = table.open.iter().map(|open| match open.failed {
+        true => format!("{} failed: {}", open.method, open.reason),
+        false => format!("{}: {}", open.method, open.reason),
+    });
+    table.notes.iter().cloned().chain(open).collect()
+}

@@ -1,0 +1,244 @@
+//! `compare` as a user meets it: cells that fail, stops, more of everything, the files.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use common::{Place, assert_same, failure, program};
+use dtkc_testing::{wait_for, wait_until};
+use serde_json::Value;
+
+const BLOCKS: &str = "network.blocks=[{filters=4,kernel=3,convs=1},{filters=4,kernel=3,convs=1}]";
+/// Too large for images of 12 pixels: such a cell fails when it begins.
+const TOO_LARGE: &str = "network.blocks=[{filters=4,kernel=9,convs=1},{filters=4,kernel=9,convs=1}]";
+
+/// `compare` of dtkc and ddc with networks that train in milliseconds.
+fn compare(data: &[&Path], out: &Path, ddc: &str, more: &[&str]) -> assert_cmd::Command {
+    let mut command = program();
+    command.args(["compare", "--no-export", "--threads", "1", "--set", "plan.batch=24"]);
+    for (method, blocks) in [("dtkc", BLOCKS), ("ddc", ddc)] {
+        command.args(["--set", &format!("{method}.network.hidden=8"), "--set", &format!("{method}.{blocks}")]);
+    }
+    command.args(["--set", "run.comparison_batches=2", "--methods", "dtkc,ddc"]);
+    command.arg("--out").arg(out).args(more).arg("--data").args(data);
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&read(path)).unwrap()
+}
+
+#[track_caller]
+fn succeeded(output: &Output) {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_failing_method_costs_its_cells_and_is_tried_again() {
+    let place = Place::new();
+    let (a, bare) = (place.dataset("a.h5", 90, true), place.dataset("bare.h5", 60, false));
+    let out = place.path("cmp");
+    let run = |ddc: &str, more: &[&str]| {
+        let flags = [&["--runs", "2", "--epochs", "2", "--clusters", "bare=4"], more].concat();
+        compare(&[&a, &bare], &out, ddc, &flags).output().unwrap()
+    };
+    let first = run(TOO_LARGE, &[]);
+    let said = text(&first.stderr);
+    assert_eq!(first.status.code(), Some(1), "{said}");
+    assert!(said.contains("cell 1 of 4: a/dtkc begins") && said.contains("cell 4 of 4: bare/ddc begins"), "{said}");
+    let last = said.trim_end().lines().last().unwrap();
+    assert!(last.starts_with("error: 2 of 4 cells failed (a/ddc, bare/ddc)") && last.contains("again"), "{last}");
+    let table = read(&out.join("comparison.md"));
+    assert!(table.contains("- ddc failed: ") && table.contains("12x12"), "{table}");
+    assert!(
+        table.contains("## a: 90 images, 3 classes, 3 clusters") && table.contains("no labels, 4 clusters"),
+        "{table}"
+    );
+    assert_eq!(text(&first.stdout), table, "what is printed is what is written");
+
+    // Again: what is done is left alone, what failed is tried.
+    let before = common::content(&out.join("a/dtkc"));
+    let again = text(&run(TOO_LARGE, &[]).stderr);
+    assert!(!again.contains("a/dtkc begins") && !again.contains("a/dtkc goes on"), "{again}");
+    assert!(again.contains("a/ddc failed: "), "{again}");
+
+    // With other settings for what failed, everything is there.
+    let good = run(BLOCKS, &[]);
+    succeeded(&good);
+    assert!(before == common::content(&out.join("a/dtkc")));
+    let all = json(&out.join("comparison.json"));
+    let (labelled, unlabelled) = (&all["datasets"][0], &all["datasets"][1]);
+    assert_eq!((&labelled["name"], &unlabelled["name"]), (&Value::from("a"), &Value::from("bare")));
+    for (at, method) in ["dtkc", "ddc"].iter().enumerate() {
+        let (row, summary) = (&labelled["methods"][at], json(&out.join("a").join(method).join("summary.json")));
+        assert_eq!((&row["method"], &row["restarts"]), (&Value::from(*method), &Value::from(2)));
+        assert_eq!(row["acc"], summary["acc"], "no restart is pruned, so the run says the same");
+        assert_eq!(row["nmi"], summary["nmi"]);
+        assert!(row["seconds"].as_f64().unwrap() > 0.0 && row["acc"]["mean"].as_f64().unwrap() > 0.0);
+        assert!(unlabelled["methods"][at]["acc"].is_null() && unlabelled["methods"][at]["loss"]["best"].is_number());
+        #[cfg(target_os = "linux")]
+        assert!(row["peak_memory_bytes"].as_u64().unwrap() > 1 << 20, "{row}");
+    }
+    assert_eq!(labelled["differences"][0]["pairs"], 2);
+    assert!(unlabelled["differences"].as_array().unwrap().is_empty());
+    assert!(labelled["open"].as_array().unwrap().is_empty());
+    assert_eq!(read(&out.join("comparison.csv")).lines().count(), 5);
+    assert_eq!(read(&out.join("comparison-differences.csv")).lines().count(), 2);
+    assert_eq!(read(&out.join("comparison.tex")).matches("\\begin{tabular}").count(), 3);
+
+    // A cell is a run like any other.
+    program().arg("evaluate").arg(out.join("a/dtkc")).arg("--data").arg(&a).assert().success();
+}
+
+#[test]
+fn a_comparison_grows_and_its_tables_are_written_again() {
+    let place = Place::new();
+    let a = place.dataset("a.h5", 60, true);
+    let out = place.path("cmp");
+    let run = |more: &[&str]| compare(&[&a], &out, BLOCKS, more).output().unwrap();
+    succeeded(&run(&["--runs", "1", "--epochs", "1", "--only", "ddc", "--quiet"]));
+    assert!(!out.join("a/dtkc").exists());
+    let losses = || {
+        let summary = json(&out.join("a/ddc/summary.json"));
+        summary["restarts"].as_array().unwrap().iter().map(|restart| restart["loss"].clone()).collect::<Vec<_>>()
+    };
+    let one = losses();
+    let more = run(&["--runs", "3", "--epochs", "1"]);
+    succeeded(&more);
+    assert!(text(&more.stderr).contains("cell 2 of 2: a/ddc goes on"), "{}", text(&more.stderr));
+    assert_eq!((losses().len(), &losses()[..1]), (3, &one[..]), "the restart that was there stays");
+    let rows = json(&out.join("comparison.json"))["datasets"][0]["methods"].as_array().unwrap().len();
+    assert_eq!(rows, 2);
+
+    let other = run(&["--runs", "3", "--epochs", "2"]);
+    let said = text(&other.stderr);
+    assert_eq!((other.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("--epochs 1 then, --epochs 2 now") && said.contains("--force"), "{said}");
+    succeeded(&run(&["--runs", "1", "--epochs", "2", "--only", "a/dtkc", "--force"]));
+    assert_eq!(json(&out.join("a/dtkc/summary.json"))["restarts"].as_array().unwrap().len(), 1);
+
+    std::fs::remove_file(out.join("comparison.md")).unwrap();
+    let tables = program().args(["compare", "--tables", "--against", "paper", "--out"]).arg(&out).output().unwrap();
+    succeeded(&tables);
+    let table = read(&out.join("comparison.md"));
+    assert!(table.contains("the paper has no figures for a") && text(&tables.stdout) == table, "{table}");
+}
+
+#[test]
+fn the_time_is_shared_among_what_is_left() {
+    let place = Place::new();
+    let a = place.dataset("a.h5", 60, true);
+    let out = place.path("cmp");
+    let run = |budget: &str| {
+        let more = ["--runs", "1", "--epochs", "1", "--budget", budget];
+        compare(&[&a], &out, BLOCKS, &more).output().unwrap()
+    };
+    let none = run("0s");
+    let said = text(&none.stderr);
+    assert_eq!(none.status.code(), Some(1), "{said}");
+    assert!(said.contains("a/dtkc failed: the time is used up") && !out.join("a").exists(), "{said}");
+    succeeded(&run("10h"));
+    let given = |method: &str| {
+        let config: toml::Table = read(&out.join("a").join(method).join("config.toml")).parse().unwrap();
+        config["run"]["budget_seconds"].as_float().unwrap()
+    };
+    assert_eq!(given("dtkc"), 18_000.0);
+    // The first has left most of its part.
+    assert!((18_000.0..36_000.0).contains(&given("ddc")) && given("ddc") > 18_000.0, "{}", given("ddc"));
+}
+
+/// The same command as the standard library's, which can be stopped.
+#[cfg(unix)]
+fn std_command(command: &assert_cmd::Command) -> Command {
+    let mut std = Command::new(command.get_program());
+    std.args(command.get_args()).stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null());
+    std
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stop_reaches_the_cell_and_the_same_command_goes_on_to_the_same_bits() {
+    let place = Place::new();
+    let a = place.dataset("a.h5", 400, true);
+    let more = ["--runs", "2", "--epochs", "12", "--set", "run.checkpoint_seconds=0"];
+    let (whole, broken) = (place.path("whole"), place.path("broken"));
+    compare(&[&a], &whole, BLOCKS, &more).assert().success();
+
+    // Only the comparison gets the signal, not its cell.
+    let child = std_command(&compare(&[&a], &broken, BLOCKS, &more)).spawn().unwrap();
+    let cell = broken.join("a/dtkc");
+    wait_until("the first epoch", || cell.join("log.jsonl").metadata().is_ok_and(|log| log.len() > 0));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    let last = said.trim_end().lines().last().unwrap();
+    assert!(last.starts_with("stopped: 0 of 2 cells are done") && last.contains("same command again"), "{said}");
+    assert!(!cell.join("summary.json").exists() && cell.join("checkpoints/restart-000.last.ckpt").exists());
+    dtkc_files::Lock::take(&cell.join(".lock")).expect("the cell has ended before the comparison");
+    let table = read(&broken.join("comparison.md"));
+    assert!(table.contains("- dtkc: not finished yet") && table.contains("- ddc: not begun yet"), "{table}");
+
+    // Killed without a chance to say anything: the cell notices, saves and ends by itself.
+    let epochs = read(&cell.join("log.jsonl")).lines().count();
+    let mut child = std_command(&compare(&[&a], &broken, BLOCKS, &more)).spawn().unwrap();
+    wait_until("another epoch", || read(&cell.join("log.jsonl")).lines().count() > epochs);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_for("the cell's end", || dtkc_files::Lock::take(&cell.join(".lock")).ok());
+
+    compare(&[&a], &broken, BLOCKS, &more).assert().success();
+    for method in ["dtkc", "ddc"] {
+        assert_same(&whole.join("a").join(method), &broken.join("a").join(method));
+    }
+}
+
+#[test]
+fn mistakes_get_one_sentence_and_leave_nothing() {
+    let place = Place::new();
+    let (a, bare) = (place.dataset("a.h5", 30, true), place.dataset("bare.h5", 30, false));
+    let out = place.path("cmp");
+    let cases: [(&[&str], i32, &[&str]); 10] = [
+        (&["--clusters", "b=3"], 2, &["called b", "there are a"]),
+        (&["--clusters", "a=one"], 2, &["a=one", "mnist=10"]),
+        (&["--only", "usps"], 2, &["called usps", "dtkc"]),
+        (&["--only", "a", "--skip", "a"], 2, &["nothing to do"]),
+        (&["--methods", "dctk"], 2, &["dctk", "ddc"]),
+        (&["--preset", "authors"], 2, &["--preset dtkc=authors"]),
+        (&["--preset", "dtkc=autors"], 2, &["autors"]),
+        (&["--set", "loss.sigma=1"], 2, &["whose setting"]),
+        (&["--set", "ddc.loss.sigmo=1"], 2, &["sigmo"]),
+        (&["--against", "nature"], 2, &["paper"]),
+    ];
+    for (flags, code, words) in cases {
+        let (found, text) = failure(&mut compare(&[&a], &out, BLOCKS, flags));
+        assert_eq!((found, text.lines().count()), (code, 1), "{flags:?}: {text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{flags:?}: {text}");
+        assert!(!out.exists(), "{flags:?} left something behind");
+    }
+    let said = |data: &[&Path], out: &Path, words: &str| {
+        let (_, text) = failure(&mut compare(data, out, BLOCKS, &["--runs", "1", "--epochs", "1"]));
+        assert!(text.contains(words) && text.lines().count() == 1, "{text}");
+    };
+    said(&[&bare], &out, "--clusters bare=K");
+    said(&[&place.path("gone.h5")], &out, "gone.h5");
+    said(&[&a, &a], &out, "would both be called a");
+    said(&[&a], &a, "is a file");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("thesis.tex"), "mine").unwrap();
+    said(&[&a], &out, "holds other files and no comparison");
+    let (code, text) = failure(program().args(["compare", "--tables", "--out"]).arg(&out));
+    assert_eq!((code, text.lines().count()), (1, 1), "{text}");
+    assert!(text.contains("holds no comparison"), "{text}");
+    assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
+}
