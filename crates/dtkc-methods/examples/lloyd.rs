@@ -17,10 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let begin = Instant::now();
     let found = lloyd_from(Points { values: &values, width }, centres, iterations, 0.0, &|| false)?;
     let seconds = begin.elapsed().as_secs_f64();
-    println!(
-        "{{\"seconds\": {seconds}, \"iterations\": {}, \"inertia\": {}}}",
-        found.iterations, found.inertia
-    );
+    println!("{{\"seconds\": {seconds}, \"iterations\": {}, \"inertia\": {}}}", found.iterations, found.inertia);
     Ok(())
 }
 

@@ -77,7 +77,8 @@ fn eigenvectors_are_scipys() {
         }
         let (k, expected) = (case.clusters, case.floats("rows"));
         let n = graph.len();
-        let product = |rows: &[f64], a: usize, b: usize| -> f64 { (0..k).map(|j| rows[a * k + j] * rows[b * k + j]).sum() };
+        let product =
+            |rows: &[f64], a: usize, b: usize| -> f64 { (0..k).map(|j| rows[a * k + j] * rows[b * k + j]).sum() };
         for a in 0..n {
             for b in [0, a, (a * 7 + 3) % n] {
                 let (found, expected) = (product(&found.vectors, a, b), product(&expected, a, b));
