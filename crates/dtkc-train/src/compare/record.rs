@@ -143,7 +143,9 @@ impl Record {
     /// Changes the record of a cell.
     pub(super) fn change(&mut self, cell: &Cell, change: impl FnOnce(&mut CellRecord)) {
         let known = self.cells.iter_mut().find(|known| known.set == cell.set && known.method == cell.method);
-        known.into_iter().for_each(change);
+        if let Some(known) = known {
+            change(known);
+        }
     }
 
     pub(super) fn add_sets(&mut self, sets: &[SetRecord]) -> Result<(), TrainError> {
