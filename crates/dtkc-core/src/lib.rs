@@ -8,6 +8,7 @@
 //! | part | where |
 //! |---|---|
 //! | network: configuration, check, forward, state, frozen form | [`ModelConfig`], [`ValidModel`], [`Model`] |
+//! | autoencoders, dense layers in a row | [`Autoencoder`], [`Mlp`] |
 //! | kernels and their bandwidth | [`kernel`] |
 //! | loss terms, companion objectives | [`loss`] |
 //! | random views of images | [`augment`] |
@@ -15,17 +16,21 @@
 //! Images are channels-last (`[n, height, width, channels]`) from the dataset to the flattened features.
 
 pub mod augment;
+mod autoencoder;
 mod config;
 mod error;
 pub mod kernel;
 pub mod loss;
+mod mlp;
 mod model;
 mod pixels;
 mod random;
 
 pub use augment::{AugmentConfig, Augmenter, Fill};
+pub use autoencoder::{Autoencoder, AutoencoderConfig, AutoencoderKind, Encoded, Norms, Tapped, mean_square_error};
 pub use config::{BlockConfig, Init, ModelConfig, NetworkConfig, Padding, Tap, ValidModel};
 pub use error::{ConfigError, StateError};
-pub use loss::{Companions, LossConfig, LossTerms, LossValues, Moment, Objective, Views};
+pub use loss::{CompanionKernel, Companions, LossConfig, LossTerms, LossValues, Moment, Objective, Views};
+pub use mlp::{End, Mlp, MlpOutput};
 pub use model::{BatchStatistics, Model, NamedArray, Output, OutputLayer, StatisticsPass, Values};
-pub use pixels::{scale_images, scale_pixels};
+pub use pixels::{scale_images, scale_pixels, scale_pixels_into};

@@ -18,11 +18,21 @@ pub enum SettingError {
     /// A value of the wrong kind.
     #[error("the settings cannot be used: {0}")]
     Value(String),
-    /// A preset or method nobody knows.
+    /// A method nobody knows.
     #[error("`{given}` is no {what}; there are {known}")]
     Name {
-        /// "preset", "method", ...
+        /// "method", ...
         what: &'static str,
+        /// The text given.
+        given: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// A preset that this method has not.
+    #[error("`{given}` is no preset of {method}; there are {known}")]
+    Preset {
+        /// The method's name.
+        method: &'static str,
         /// The text given.
         given: String,
         /// The names that exist.

@@ -30,6 +30,18 @@ pub trait Learner {
     /// One step: weights change unless the loss or a gradient is not finite.
     fn step(&mut self, batch: &Batch, place: &StepPlace, clock: &mut StepClock) -> StepResult;
 
+    /// Whether something that depends on all items is due before the next step: targets that follow the network.
+    fn is_refresh_due(&self, stage: usize) -> bool {
+        let _ = stage;
+        false
+    }
+
+    /// Brings it up to date.
+    fn refresh(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
+        let _ = data;
+        Ok(())
+    }
+
     /// Whether the mean loss of this epoch can be compared with that of later ones: every weight in it had its final value.
     fn is_settled(&self, place: &EpochPlace) -> bool {
         let _ = place;
@@ -79,6 +91,11 @@ pub trait Learner {
     /// Takes [`progress`](Self::progress) back, after the weights.
     fn set_progress(&mut self, progress: &[NamedArray]) -> Result<(), LearnError>;
 
+    /// What the stage [`PRETRAINING`] has made, for other runs to begin with; empty for a method without such a stage.
+    fn pretrained(&self) -> Vec<NamedArray> {
+        Vec::new()
+    }
+
     /// The network as it is now, as a plain list of layers.
     fn freeze(&self) -> Network;
 
@@ -99,6 +116,10 @@ pub struct Stage {
     pub epochs: usize,
 }
 
+/// The name of the stage that learns to describe items before they are clustered.
+pub const PRETRAINING: &str = "pretraining";
+/// The name of a stage that is over once it was entered: first centres, a graph.
+pub const INITIALISATION: &str = "initialisation";
 /// The name of the last stage of every method.
 pub const CLUSTERING: &str = "clustering";
 
@@ -142,6 +163,8 @@ pub struct StepResult {
 pub struct EpochEnd {
     /// Whether clusters were made anew.
     pub regrouped: bool,
+    /// Whether further epochs would change nothing that matters.
+    pub converged: bool,
 }
 
 /// What a network says about n items.
@@ -175,6 +198,21 @@ pub trait Passes {
 
     /// The fixed batches on which restarts are compared, with the seeds of their views.
     fn comparison(&mut self) -> Box<dyn Iterator<Item = Result<(Batch, BatchKey), LearnError>> + '_>;
+
+    /// Whether the work should end; asked between the parts of long work that goes through no batches.
+    fn stop(&self) -> bool {
+        false
+    }
+
+    /// What long work is doing now, for whoever watches it.
+    fn note(&self, text: &str) {
+        let _ = text;
+    }
+
+    /// A sentence worth keeping.
+    fn say(&self, text: &str) {
+        let _ = text;
+    }
 }
 
 /// Joins batches until there are at least `size` items, so that a forward pass is worth its overhead.

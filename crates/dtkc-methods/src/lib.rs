@@ -9,26 +9,39 @@
 //! | what a method must be able to do | [`learner`] |
 //! | the methods there are, and their settings by name | [`Method`], [`MethodSettings`] |
 //! | DTKC and DDC | [`dtkc`] |
+//! | k-means, in memory and as a method | [`kmeans`] |
+//! | spectral clustering, nearest neighbours | [`spectral`] |
+//! | DEC, IDEC and DBC; DCN; SpectralNet | [`dec`], [`dcn`], [`spectralnet`] |
+//! | what the methods with an autoencoder share | [`coder`] |
 //! | how long and how often to train | [`TrainPlan`] |
 //! | layers of settings: preset, file, flags | [`layers`] |
-//! | Adam, its learning rate | [`optimizer`] |
+//! | Adam, momentum, RMSprop, their learning rate | [`optimizer`] |
 //! | every seed and every order of items that has a purpose | [`places`] |
 //!
 //! To add a method: a folder with `settings.rs` (a checked table, neutral defaults, presets) and `learner.rs`, a name in
 //! `method.rs`, an arm in `settings.rs`. It then trains, resumes, is scored, exported, labelled with and served.
 
+mod arrays;
+pub mod coder;
+pub mod dcn;
+pub mod dec;
 pub mod dtkc;
 mod error;
+pub mod kmeans;
 pub mod layers;
 pub mod learner;
 mod method;
 pub mod optimizer;
 pub mod places;
 mod plan;
+mod random;
 mod settings;
+pub mod spectral;
+pub mod spectralnet;
+mod symmetric;
 
 pub use error::{LearnError, SettingError};
 pub use learner::{Answers, Learner};
 pub use method::Method;
 pub use plan::TrainPlan;
-pub use settings::{MethodSettings, Task};
+pub use settings::{MethodSettings, MethodTable, Task};

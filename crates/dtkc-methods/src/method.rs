@@ -15,17 +15,48 @@ pub enum Method {
     Dtkc,
     /// Deep Divergence-based Clustering: the same without them.
     Ddc,
+    /// k-means of the pixels.
+    Kmeans,
+    /// Spectral clustering of the pixels, learnt by a network.
+    Spectral,
+    /// Deep Embedded Clustering.
+    Dec,
+    /// Improved Deep Embedded Clustering: DEC that keeps its decoder.
+    Idec,
+    /// Deep Clustering Network: k-means and autoencoder together.
+    Dcn,
+    /// SpectralNet: a network that learns spectral clustering.
+    Spectralnet,
+    /// Discriminatively Boosted Clustering: DEC with convolutions.
+    Dbc,
 }
 
 impl Method {
     /// All methods.
-    pub const ALL: [Method; 2] = [Method::Dtkc, Method::Ddc];
+    pub const ALL: [Method; 9] = [
+        Method::Dtkc,
+        Method::Ddc,
+        Method::Kmeans,
+        Method::Spectral,
+        Method::Dec,
+        Method::Idec,
+        Method::Dcn,
+        Method::Spectralnet,
+        Method::Dbc,
+    ];
 
     /// Its name in files and flags.
     pub fn name(self) -> &'static str {
         match self {
             Method::Dtkc => "dtkc",
             Method::Ddc => "ddc",
+            Method::Kmeans => "kmeans",
+            Method::Spectral => "spectral",
+            Method::Dec => "dec",
+            Method::Idec => "idec",
+            Method::Dcn => "dcn",
+            Method::Spectralnet => "spectralnet",
+            Method::Dbc => "dbc",
         }
     }
 }
@@ -68,6 +99,9 @@ mod tests {
             assert_eq!(serde_json::to_value(method).ok(), Some(method.name().into()));
         }
         let error = "dctk".parse::<Method>().map_err(|e| e.to_string());
-        assert_eq!(error, Err("`dctk` is no method; there are dtkc, ddc".into()));
+        assert_eq!(
+            error,
+            Err("`dctk` is no method; there are dtkc, ddc, kmeans, spectral, dec, idec, dcn, spectralnet, dbc".into())
+        );
     }
 }

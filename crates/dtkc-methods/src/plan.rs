@@ -34,10 +34,7 @@ impl Default for TrainPlan {
 impl TrainPlan {
     /// The number of epochs where it was left open: enough for some thousand steps, however many items there are.
     pub fn set_epochs(&mut self, items: usize, items_per_step: usize) {
-        if self.epochs == 0 {
-            let steps = items.div_ceil(items_per_step).max(1);
-            self.epochs = STEPS.div_ceil(steps).clamp(FEWEST_EPOCHS, MOST_EPOCHS);
-        }
+        self.epochs = open_epochs(self.epochs, items, items_per_step);
     }
 
     /// Refuses what cannot work.
@@ -54,4 +51,10 @@ impl TrainPlan {
             _ => Ok(()),
         }
     }
+}
+
+/// `epochs`, or where that is 0 enough for some thousand steps.
+pub(crate) fn open_epochs(epochs: usize, items: usize, items_per_step: usize) -> usize {
+    let steps = items.div_ceil(items_per_step.max(1)).max(1);
+    if epochs > 0 { epochs } else { STEPS.div_ceil(steps).clamp(FEWEST_EPOCHS, MOST_EPOCHS) }
 }

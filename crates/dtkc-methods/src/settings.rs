@@ -1,19 +1,88 @@
 //! The settings of any method, by the method's name.
 
+use std::fmt;
+use std::sync::Arc;
+
 use burn::tensor::Device;
+use dtkc_core::NamedArray;
 use dtkc_item::ItemShape;
+use serde::{Serialize, de::DeserializeOwned};
 use toml::Table;
 
-use crate::dtkc::{self, Preset};
 use crate::learner::Learner;
-use crate::method::by_name;
-use crate::{LearnError, Method, SettingError, TrainPlan, layers};
+use crate::{LearnError, Method, SettingError, TrainPlan, dcn, dec, dtkc, kmeans, layers, spectral, spectralnet};
 
-/// The checked settings of one method: its table in config.toml.
+/// What the settings of a method must be able to do. The serialised form is the method's table in config.toml; `Default`
+/// is neutral: what a setting is where a file of an earlier version does not name it.
+pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwned {
+    /// Refuses what cannot work, or what would be another method under this name.
+    fn check(&self, method: Method) -> Result<(), SettingError>;
+
+    /// Items of a step whose loss has `batch` rows.
+    fn items_per_step(&self, batch: usize) -> usize {
+        batch
+    }
+
+    /// Sets the epochs of stages before the last where they were left open.
+    fn set_epochs(&mut self, items: usize, items_per_step: usize) {
+        let _ = (items, items_per_step);
+    }
+
+    /// Whether it begins with a stage [`PRETRAINING`](crate::learner::PRETRAINING) whose place another run's can take.
+    fn has_pretraining(&self) -> bool {
+        false
+    }
+
+    /// Refuses what cannot work with these items, before any work.
+    fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError>;
+
+    /// A learner with new weights.
+    fn learner(&self, task: &Task, seed: u64) -> Result<Box<dyn Learner>, LearnError>;
+}
+
+/// The checked settings of one method.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MethodSettings {
     /// DTKC and DDC.
     Dtkc(Box<dtkc::Settings>),
+    /// k-means.
+    Kmeans(Box<kmeans::Settings>),
+    /// Spectral clustering.
+    Spectral(Box<spectral::Settings>),
+    /// DEC, IDEC and DBC.
+    Dec(Box<dec::Settings>),
+    /// DCN.
+    Dcn(Box<dcn::Settings>),
+    /// SpectralNet.
+    Spectralnet(Box<spectralnet::Settings>),
+}
+
+/// Does the same with the settings of any method.
+macro_rules! with {
+    ($all:expr, $one:ident => $body:expr) => {
+        match $all {
+            MethodSettings::Dtkc($one) => $body,
+            MethodSettings::Kmeans($one) => $body,
+            MethodSettings::Spectral($one) => $body,
+            MethodSettings::Dec($one) => $body,
+            MethodSettings::Dcn($one) => $body,
+            MethodSettings::Spectralnet($one) => $body,
+        }
+    };
+}
+
+/// Makes new settings of the same method.
+macro_rules! map {
+    ($all:expr, $one:ident => $body:expr) => {
+        match $all {
+            MethodSettings::Dtkc($one) => MethodSettings::Dtkc(Box::new($body)),
+            MethodSettings::Kmeans($one) => MethodSettings::Kmeans(Box::new($body)),
+            MethodSettings::Spectral($one) => MethodSettings::Spectral(Box::new($body)),
+            MethodSettings::Dec($one) => MethodSettings::Dec(Box::new($body)),
+            MethodSettings::Dcn($one) => MethodSettings::Dcn(Box::new($body)),
+            MethodSettings::Spectralnet($one) => MethodSettings::Spectralnet(Box::new($body)),
+        }
+    };
 }
 
 /// What a learner is made for.
@@ -27,33 +96,71 @@ pub struct Task {
     pub plan: TrainPlan,
     /// Where.
     pub device: Device,
+    /// What another run's pretraining has made: the learner's own has then no epochs.
+    pub pretrained: Option<Arc<[NamedArray]>>,
 }
 
 impl Method {
     /// The names of its presets, the default one first.
     pub fn presets(self) -> Vec<&'static str> {
         match self {
-            Method::Dtkc | Method::Ddc => Preset::ALL.map(Preset::name).to_vec(),
+            Method::Dtkc | Method::Ddc => dtkc::Preset::ALL.map(dtkc::Preset::name).to_vec(),
+            Method::Kmeans => kmeans::PRESETS.to_vec(),
+            Method::Spectral => spectral::PRESETS.to_vec(),
+            Method::Dec | Method::Idec | Method::Dbc => dec::PRESETS.to_vec(),
+            Method::Dcn => dcn::PRESETS.to_vec(),
+            Method::Spectralnet => spectralnet::PRESETS.to_vec(),
         }
     }
 
     /// Settings and plan of one of its presets; the default one where none is named.
     pub fn preset(self, name: Option<&str>) -> Result<(&'static str, MethodSettings, TrainPlan), SettingError> {
-        match self {
+        let presets = self.presets();
+        let name = match name {
+            None => presets[0],
+            Some(given) => presets.iter().copied().find(|&known| known == given).ok_or_else(|| {
+                let (given, known) = (given.to_owned(), presets.join(", "));
+                SettingError::Preset { method: self.name(), given, known }
+            })?,
+        };
+        let (settings, plan) = match self {
             Method::Dtkc | Method::Ddc => {
-                let preset =
-                    name.map_or(Ok(Preset::Plus), |name| by_name("preset", &Preset::ALL, Preset::name, name))?;
-                let (settings, plan) = preset.settings(self);
-                Ok((preset.name(), MethodSettings::Dtkc(Box::new(settings)), plan))
+                let (settings, plan) = dtkc::Preset::named(name).settings(self);
+                (MethodSettings::Dtkc(Box::new(settings)), plan)
             }
-        }
+            Method::Kmeans => {
+                let (settings, plan) = kmeans::published();
+                (MethodSettings::Kmeans(Box::new(settings)), plan)
+            }
+            Method::Spectral => {
+                let (settings, plan) = spectral::published();
+                (MethodSettings::Spectral(Box::new(settings)), plan)
+            }
+            Method::Dec | Method::Idec | Method::Dbc => {
+                let (settings, plan) = dec::preset(self, name);
+                (MethodSettings::Dec(Box::new(settings)), plan)
+            }
+            Method::Dcn => {
+                let (settings, plan) = dcn::preset(name);
+                (MethodSettings::Dcn(Box::new(settings)), plan)
+            }
+            Method::Spectralnet => {
+                let (settings, plan) = spectralnet::preset(name);
+                (MethodSettings::Spectralnet(Box::new(settings)), plan)
+            }
+        };
+        Ok((name, settings, plan))
     }
 
-    /// The settings that say nothing: what a setting is where a file of an earlier version does not name it, and what is
-    /// left out of a run's hash.
+    /// The settings that say nothing; what equals them is left out of a run's hash.
     pub fn neutral(self) -> MethodSettings {
         match self {
             Method::Dtkc | Method::Ddc => MethodSettings::Dtkc(Box::default()),
+            Method::Kmeans => MethodSettings::Kmeans(Box::default()),
+            Method::Spectral => MethodSettings::Spectral(Box::default()),
+            Method::Dec | Method::Idec | Method::Dbc => MethodSettings::Dec(Box::default()),
+            Method::Dcn => MethodSettings::Dcn(Box::default()),
+            Method::Spectralnet => MethodSettings::Spectralnet(Box::default()),
         }
     }
 }
@@ -61,43 +168,41 @@ impl Method {
 impl MethodSettings {
     /// These settings with layers put over them, each winning over those before it.
     pub fn overlaid(&self, layers: &[&Table]) -> Result<Self, SettingError> {
-        match self {
-            Self::Dtkc(settings) => Ok(Self::Dtkc(Box::new(layers::overlay("", settings.as_ref(), layers)?))),
-        }
+        Ok(map!(self, settings => layers::overlay("", settings.as_ref(), layers)?))
     }
 
     /// Every setting by name.
     pub fn table(&self) -> Result<Table, SettingError> {
-        match self {
-            Self::Dtkc(settings) => layers::table(settings.as_ref()),
-        }
+        with!(self, settings => layers::table(settings.as_ref()))
     }
 
-    /// Refuses what cannot work, or what would be another method under this name.
+    /// See [`MethodTable::check`].
     pub fn check(&self, method: Method) -> Result<(), SettingError> {
-        match self {
-            Self::Dtkc(settings) => settings.check(method),
-        }
+        with!(self, settings => settings.check(method))
     }
 
-    /// Items of a step whose loss has `batch` rows.
+    /// See [`MethodTable::items_per_step`].
     pub fn items_per_step(&self, batch: usize) -> usize {
-        match self {
-            Self::Dtkc(settings) => settings.images_per_step(batch),
-        }
+        with!(self, settings => settings.items_per_step(batch))
     }
 
-    /// Refuses what cannot work with these items, before any work.
+    /// See [`MethodTable::set_epochs`].
+    pub fn set_epochs(&mut self, items: usize, items_per_step: usize) {
+        with!(self, settings => settings.set_epochs(items, items_per_step));
+    }
+
+    /// See [`MethodTable::has_pretraining`].
+    pub fn has_pretraining(&self) -> bool {
+        with!(self, settings => settings.has_pretraining())
+    }
+
+    /// See [`MethodTable::check_task`].
     pub fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {
-        match self {
-            Self::Dtkc(settings) => settings.model(input, clusters).map(drop),
-        }
+        with!(self, settings => settings.check_task(input, clusters))
     }
 
-    /// A learner with new weights.
+    /// See [`MethodTable::learner`].
     pub fn learner(&self, task: &Task, seed: u64) -> Result<Box<dyn Learner>, LearnError> {
-        match self {
-            Self::Dtkc(settings) => Ok(Box::new(dtkc::DtkcLearner::new(settings, task, seed)?)),
-        }
+        with!(self, settings => settings.learner(task, seed))
     }
 }

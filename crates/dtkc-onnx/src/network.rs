@@ -34,6 +34,8 @@ pub enum Layer {
     },
     /// `max(x, 0)`.
     Relu,
+    /// The hyperbolic tangent.
+    Tanh,
     /// `gamma (x - mean) / sqrt(variance + epsilon) + beta` per channel (of an image) or per feature (of a vector).
     BatchNorm {
         /// Scale.
@@ -63,8 +65,14 @@ pub enum Layer {
     },
     /// Marks the value at this place as the output `embedding`; computes nothing.
     Embedding,
-    /// Softmax over the features; the last layer, its value is the output `probabilities`.
+    /// Softmax over the features, behind a dense layer; the last layer, its value is the output `probabilities`.
     Softmax,
+    /// `q_j = t_j / sum_j t_j` with `t_j = 1 / (1 + ||z - c_j||^2)`: how close a vector is to each centre by Student's t
+    /// with one degree of freedom. The last layer, its value is the output `probabilities`.
+    StudentT {
+        /// `[clusters, features]`.
+        centres: Weights,
+    },
 }
 
 impl Layer {
@@ -73,13 +81,20 @@ impl Layer {
         match self {
             Layer::Conv { .. } => "Conv",
             Layer::Relu => "Relu",
+            Layer::Tanh => "Tanh",
             Layer::BatchNorm { .. } => "BatchNorm",
             Layer::MaxPool { .. } => "MaxPool",
             Layer::Flatten => "Flatten",
             Layer::Dense { .. } => "Dense",
             Layer::Embedding => "Embedding",
             Layer::Softmax => "Softmax",
+            Layer::StudentT { .. } => "StudentT",
         }
+    }
+
+    /// Whether its value is the probabilities: such a layer is the last one.
+    pub fn is_head(&self) -> bool {
+        matches!(self, Layer::Softmax | Layer::StudentT { .. })
     }
 }
 
@@ -89,7 +104,8 @@ impl Layer {
 pub struct Network {
     /// What it takes. So far only networks that take images can be written.
     pub input: ItemShape,
-    /// The layers, in order: [`Layer::Embedding`] exactly once, [`Layer::Softmax`] last.
+    /// The layers, in order: [`Layer::Embedding`] exactly once; last a dense layer and [`Layer::Softmax`], or
+    /// [`Layer::StudentT`].
     pub layers: Vec<Layer>,
 }
 
@@ -141,8 +157,8 @@ impl Network {
         Ok(self.check()?.embedding)
     }
 
-    /// Renumbers the clusters: new cluster `i` is the old cluster `order[i]`. The last dense layer's columns are
-    /// permuted, so the probabilities stay the same bits in another order.
+    /// Renumbers the clusters: new cluster `i` is the old cluster `order[i]`. The columns of the last dense layer, or the
+    /// centres, are permuted, so the probabilities stay the same in another order.
     pub fn reorder_clusters(&mut self, order: &[usize]) -> Result<(), OnnxError> {
         let clusters = self.clusters()?;
         let mut seen = vec![false; clusters];
@@ -155,14 +171,18 @@ impl Network {
         if order.len() != clusters {
             return Err(OnnxError::Network(format!("{order:?} is not an order of its {clusters} clusters")));
         }
-        let last = self.layers.iter_mut().rev().find_map(|layer| match layer {
-            Layer::Dense { weight, bias } => Some((weight, bias)),
-            _ => None,
-        });
-        if let Some((weight, bias)) = last {
-            let permute = |row: &[f32]| order.iter().map(|&old| row[old]).collect::<Vec<_>>();
-            weight.data = weight.data.chunks_exact(clusters).flat_map(permute).collect();
-            *bias = permute(bias);
+        // `check` has made sure that a softmax stands behind a dense layer.
+        match self.layers.iter_mut().rev().find(|layer| !matches!(layer, Layer::Softmax)) {
+            Some(Layer::Dense { weight, bias }) => {
+                let permute = |row: &[f32]| order.iter().map(|&old| row[old]).collect::<Vec<_>>();
+                weight.data = weight.data.chunks_exact(clusters).flat_map(permute).collect();
+                *bias = permute(bias);
+            }
+            Some(Layer::StudentT { centres }) => {
+                let width = centres.shape[1];
+                centres.data = order.iter().flat_map(|&old| &centres.data[old * width..][..width]).copied().collect();
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -182,8 +202,8 @@ impl Network {
             {
                 return Err(fail("there is a second embedding".into()));
             }
-            if matches!(layer, Layer::Softmax) && position + 1 != self.layers.len() {
-                return Err(fail("softmax must be the last layer".into()));
+            if layer.is_head() && position + 1 != self.layers.len() {
+                return Err(fail("it gives the probabilities and must be the last layer".into()));
             }
         }
         let Some(embedding) = embedding else {
@@ -210,12 +230,12 @@ impl Network {
         Ok(image)
     }
 
-    /// The head must be a dense layer and a softmax, because clusters are renumbered by permuting that dense layer.
+    /// What gives the probabilities must be something whose clusters can be renumbered by permuting weights.
     fn check_head(&self) -> Result<(), OnnxError> {
         let mut head = self.layers.iter().rev();
         match (head.next(), head.next()) {
-            (Some(Layer::Softmax), Some(Layer::Dense { .. })) => Ok(()),
-            _ => Err(OnnxError::Network("its last two layers must be a dense layer and a softmax".into())),
+            (Some(Layer::Softmax), Some(Layer::Dense { .. })) | (Some(Layer::StudentT { .. }), _) => Ok(()),
+            _ => Err(OnnxError::Network("it must end with a dense layer and a softmax, or with Student's t".into())),
         }
     }
 }
@@ -267,7 +287,17 @@ fn next_size(layer: &Layer, size: Size) -> Result<Size, String> {
             }
             Ok(Size::Vector(out))
         }
-        (Layer::Relu, size) => Ok(size),
+        (Layer::StudentT { centres }, Size::Vector(features)) => {
+            let &[clusters, width] = centres.shape.as_slice() else {
+                return Err(format!("its centres have {} dimensions instead of 2", centres.shape.len()));
+            };
+            check_weight(centres)?;
+            if width != features {
+                return Err(format!("its centres have {width} features and it gets {features}"));
+            }
+            Ok(Size::Vector(clusters))
+        }
+        (Layer::Relu | Layer::Tanh, size) => Ok(size),
         (Layer::Embedding | Layer::Softmax, size @ Size::Vector(_)) => Ok(size),
         (_, Size::Image(_)) => Err("it needs a vector and gets an image; add Flatten before it".into()),
         (_, Size::Vector(_)) => Err("it needs an image and gets a vector".into()),
@@ -333,8 +363,24 @@ mod tests {
         assert!(refusal(|n| drop(n.layers.remove(16))).contains("no layer is marked"));
         assert!(refusal(|n| n.layers.insert(16, Layer::Embedding)).contains("second embedding"));
         assert!(refusal(|n| drop(n.layers.pop())).contains("dense layer and a softmax"));
-        assert!(refusal(|n| n.layers.push(Layer::Relu)).contains("softmax must be the last"));
+        assert!(refusal(|n| n.layers.push(Layer::Relu)).contains("must be the last layer"));
         assert!(refusal(|n| n.layers.insert(13, Layer::MaxPool { size: 2 })).contains("gets a vector"));
+    }
+
+    #[test]
+    fn a_head_of_centres_is_checked_and_renumbered() {
+        let sample = Sample::small();
+        let mut network = sample.student_t();
+        assert_eq!((network.clusters(), network.embedding_size()), (Ok(4), Ok(7)));
+        let image = &sample.images(1);
+        let before = forward(&network, image).probabilities;
+        network.reorder_clusters(&[2, 0, 3, 1]).unwrap();
+        assert_eq!(forward(&network, image).probabilities, [2, 0, 3, 1].map(|old| before[old]));
+        network.layers.push(Layer::Tanh);
+        assert!(network.clusters().unwrap_err().to_string().contains("must be the last layer"));
+        let centres = Weights::new([4, 6], vec![0.0; 24]);
+        let narrow = refusal(|n| n.layers.splice(17.., [Layer::StudentT { centres }]).for_each(drop));
+        assert!(narrow.contains("its centres have 6 features and it gets 7"), "{narrow}");
     }
 
     #[test]

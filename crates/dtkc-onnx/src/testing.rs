@@ -67,6 +67,15 @@ impl Sample {
         Network { input: ItemShape::Image(self.shape()), layers }
     }
 
+    /// The same network with a tangent before the embedding and Student's t as its end.
+    pub fn student_t(&self) -> Network {
+        let Network { input, mut layers } = self.network();
+        layers.truncate(layers.len() - 3);
+        let centres = Random(self.seed ^ 0x7ea).weights(&[self.clusters, self.hidden], 1.0);
+        layers.extend([Layer::Tanh, Layer::Embedding, Layer::StudentT { centres }]);
+        Network { input, layers }
+    }
+
     /// Metadata that fits the network.
     pub fn metadata(&self) -> Metadata {
         let color = if self.channels == 1 { Color::Gray } else { Color::Rgb };
@@ -208,6 +217,10 @@ fn apply(layer: &Layer, mut value: Value) -> Value {
             value.data.iter_mut().for_each(|v| *v = v.max(0.0));
             value
         }
+        Layer::Tanh => {
+            value.data.iter_mut().for_each(|v| *v = v.tanh());
+            value
+        }
         Layer::BatchNorm { gamma, beta, mean, variance, epsilon } => {
             let channels = value.shape.channels;
             for (index, v) in value.data.iter_mut().enumerate() {
@@ -227,6 +240,13 @@ fn apply(layer: &Layer, mut value: Value) -> Value {
             let sum: f64 = value.data.iter().sum();
             value.data.iter_mut().for_each(|v| *v /= sum);
             value
+        }
+        Layer::StudentT { centres } => {
+            let square = |(a, b): (&f64, &f32)| (a - f64::from(*b)).powi(2);
+            let near = |centre: &[f32]| 1.0 / (1.0 + value.data.iter().zip(centre).map(square).sum::<f64>());
+            let near: Vec<f64> = centres.data.chunks_exact(value.data.len()).map(near).collect();
+            let sum: f64 = near.iter().sum();
+            Value::vector(near.into_iter().map(|t| t / sum).collect())
         }
     }
 }

@@ -106,6 +106,7 @@ impl Builder {
                 self.node("Conv", &name, &[&value, &kernel, &shift], attributes, &dims)
             }
             Layer::Relu => self.node("Relu", &name, &[&value], vec![], &dims),
+            Layer::Tanh => self.node("Tanh", &name, &[&value], vec![], &dims),
             Layer::BatchNorm { gamma, beta, mean, variance, epsilon } => {
                 let parts = [("gamma", gamma), ("beta", beta), ("mean", mean), ("variance", variance)];
                 let mut inputs = vec![value];
@@ -131,7 +132,28 @@ impl Builder {
             }
             Layer::Embedding => self.node("Identity", "embedding", &[&value], vec![], &dims),
             Layer::Softmax => self.node("Softmax", "probabilities", &[&value], vec![int("axis", 1)], &dims),
+            Layer::StudentT { centres } => self.student_t(&name, centres, &value),
         }
+    }
+
+    /// Differences to each centre are squared and added, not taken from a product: a vector that lies on a centre must be
+    /// at the distance 0.
+    fn student_t(&mut self, name: &str, centres: &Weights, value: &str) -> String {
+        let (clusters, width) = (centres.shape[0], centres.shape[1]);
+        let part = |part: &str| format!("{name}_{part}");
+        let (rows, axis, last, one) = (part("centres"), part("axis"), part("last"), part("one"));
+        self.floats(&rows, &[1, clusters, width], &centres.data);
+        self.floats(&one, &[], &[1.0]);
+        self.integers(&axis, &[1]);
+        self.integers(&last, &[2]);
+        let row = self.node("Unsqueeze", &part("row"), &[value, &axis], vec![], &[1, width]);
+        let apart = self.node("Sub", &part("apart"), &[&row, &rows], vec![], &[clusters, width]);
+        let keep = || vec![int("keepdims", 0)];
+        let far = self.node("ReduceSumSquare", &part("far"), &[&apart, &last], keep(), &[clusters]);
+        let more = self.node("Add", &part("more"), &[&far, &one], vec![], &[clusters]);
+        let near = self.node("Reciprocal", &part("near"), &[&more], vec![], &[clusters]);
+        let all = self.node("ReduceSum", &part("all"), &[&near, &axis], vec![int("keepdims", 1)], &[1]);
+        self.node("Div", "probabilities", &[&near, &all], vec![], &[clusters])
     }
 
     /// The network flattens channels-last and the graph holds channels-first. A dense layer that follows has its

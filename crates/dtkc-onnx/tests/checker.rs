@@ -43,7 +43,13 @@ fn variants() -> Vec<(Sample, Network)> {
     transposed.layers.insert(13, Layer::Relu);
     let mut plain = small.network();
     plain.layers.retain(|layer| !matches!(layer, Layer::BatchNorm { .. }));
-    vec![(small, small.network()), (gray, gray.network()), (padded, transposed), (small, plain)]
+    vec![
+        (small, small.network()),
+        (gray, gray.network()),
+        (padded, transposed),
+        (small, plain),
+        (small, small.student_t()),
+    ]
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! Tensors are channels-last (`[n, h, w, c]`) and f32. On the flex device every operation has a
 //! hand-written forward and backward pass; on every other device the same function runs burn's own
-//! operations, so a network is written once and has no `if cpu`.
+//! operations, so a network is written once and has no `if cpu`. What k-means and nearest neighbours need ([`Panel`],
+//! [`Centres`]) works on plain slices and knows no device.
 
 mod buffer;
 mod convolution;
@@ -14,11 +15,14 @@ mod parallel;
 mod pooling;
 mod projectors;
 mod reference;
+mod rows;
 mod scratch;
 mod threads;
 
 pub use extension::OpsBackend;
 pub use padding::Padding;
+pub use parallel::for_each;
+pub use rows::{Centres, Panel, add_rows, block_rows};
 pub use threads::{set_threads, threads};
 
 use burn::{backend::Dispatch, tensor::Tensor};

@@ -14,7 +14,9 @@ pub(crate) fn part_len(n: usize) -> usize {
 }
 
 /// Runs `work` on every item, in any order, on [`threads`] threads.
-pub(crate) fn for_each<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+///
+/// The items must not depend on the number of threads, then neither do results.
+pub fn for_each<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
     let threads = threads();
     if threads <= 1 {
         return items.for_each(work);

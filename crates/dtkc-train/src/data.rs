@@ -70,4 +70,16 @@ impl Passes for RunData<'_> {
         let numbered = self.batches(Pass::Comparison).take(count).enumerate();
         Box::new(numbered.map(move |(i, batch)| Ok((batch?, places::comparison_views(seed, i)))))
     }
+
+    fn stop(&self) -> bool {
+        self.observer.stop()
+    }
+
+    fn note(&self, text: &str) {
+        self.observer.note(format_args!("{text}"));
+    }
+
+    fn say(&self, text: &str) {
+        self.observer.say(text);
+    }
 }

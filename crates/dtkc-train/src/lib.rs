@@ -5,7 +5,7 @@
 //! | settings from preset, file and flags | [`config`] |
 //! | the files of a run and their lock | [`run_dir`], [`log`], [`checkpoint`], [`summary`] |
 //! | the items of a run; one restart; all restarts | [`data`], [`restart`], [`trainer`] |
-//! | pruning, choice of k | [`prune`], [`auto_k`] |
+//! | pruning, choice of k, another run's pretraining | [`prune`], [`auto_k`], [`pretrained`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
 //! | many runs beside each other | [`compare`] |
 //! | what a finished run is used for | [`saved`], [`mod@evaluate`], [`mod@export`], [`parity`] |
@@ -27,6 +27,7 @@ pub mod log;
 pub mod monitor;
 pub mod parity;
 pub mod pipeline;
+pub mod pretrained;
 pub mod prune;
 pub mod resources;
 pub mod restart;

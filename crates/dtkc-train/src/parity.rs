@@ -55,7 +55,8 @@ pub fn judge<'a>(pairs: impl Iterator<Item = Pair<'a>>) -> Result<Parity, String
     Ok(parity)
 }
 
-/// How large the sums of the last layer are for an embedding: the largest sum of the sizes of what is added.
+/// How large the sums of the last layer are for an embedding: the largest sum of the sizes of what is added. Student's t
+/// moves by less than the embedding does, whose own numbers then are what counts.
 pub fn size(network: &Network, embedding: impl Iterator<Item = f32> + Clone) -> f64 {
     let Some((weight, bias)) = network.layers.iter().rev().find_map(|layer| match layer {
         Layer::Dense { weight, bias } => Some((weight, bias)),
@@ -63,6 +64,9 @@ pub fn size(network: &Network, embedding: impl Iterator<Item = f32> + Clone) -> 
     }) else {
         return 0.0;
     };
+    if matches!(network.layers.last(), Some(Layer::StudentT { .. })) {
+        return embedding.map(|x| f64::from(x).abs()).max_by(f64::total_cmp).unwrap_or(0.0);
+    }
     let sum = |cluster: usize| {
         let column = weight.data.iter().skip(cluster).step_by(bias.len());
         let products = column.zip(embedding.clone()).map(|(w, x)| f64::from(w * x).abs());

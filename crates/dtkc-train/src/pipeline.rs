@@ -68,6 +68,13 @@ pub fn check(config: &RunConfig) -> Result<(), TrainError> {
         Clusters::Unset => return config.clusters().map(drop),
     };
     config.settings.check_task(config.data.input, largest)?;
+    if !config.run.pretrained.is_empty() && !config.settings.has_pretraining() {
+        let text = format!(
+            "{} has no pretraining that another run could take the place of: leave --pretrained out",
+            config.method
+        );
+        return Err(TrainError::Setting(text));
+    }
     if config.data.items < largest {
         let DataConfig { items, path, input, .. } = &config.data;
         let kind = input.kind();

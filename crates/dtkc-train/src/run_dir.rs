@@ -104,6 +104,11 @@ impl RunDir {
         best_path(&self.root, restart)
     }
 
+    /// What the pretraining of a restart has made.
+    pub fn pretrained(&self, restart: usize) -> PathBuf {
+        pretrained_path(&self.root, restart)
+    }
+
     /// Removes what a killed process was about to write. Nobody else writes here while the lock is held.
     fn remove_partials(&self) -> Result<(), TrainError> {
         for folder in [self.root.clone(), self.checkpoints()].into_iter().filter(|folder| folder.is_dir()) {
@@ -144,6 +149,11 @@ pub fn summary_path(root: &Path) -> PathBuf {
 /// The network of the best epoch of `restart` of the run at `root`.
 pub fn best_path(root: &Path, restart: usize) -> PathBuf {
     root.join("checkpoints").join(format!("restart-{restart:03}.best.ckpt"))
+}
+
+/// What the pretraining of `restart` of the run at `root` has made.
+pub fn pretrained_path(root: &Path, restart: usize) -> PathBuf {
+    root.join("checkpoints").join(format!("restart-{restart:03}.pretrained.ckpt"))
 }
 
 /// What evaluation and export read of the run at `root`, and what would be lost with it.

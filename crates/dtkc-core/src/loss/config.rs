@@ -1,5 +1,6 @@
 //! Numbers of the loss.
 
+use super::companion::{CompanionKernel, Companions};
 use crate::ConfigError;
 use crate::kernel::{Bandwidth, BandwidthRule, Unfolding};
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,8 @@ pub struct LossConfig {
     pub bandwidth: BandwidthRule,
     /// Factor of the median in that rule.
     pub sigma: f64,
+    /// The companions' kernel: `tensor`, `naive` (Gaussian on the values in a row) or `identity`.
+    pub kernel: CompanionKernel,
     /// How the companions' tensor kernel unfolds: `short` (the paper) or `plain` (the authors' code).
     pub unfolding: Unfolding,
     /// Sum or mean in L2.
@@ -62,6 +65,7 @@ impl Default for LossConfig {
         Self {
             bandwidth: BandwidthRule::Distance,
             sigma: 0.15,
+            kernel: CompanionKernel::Tensor,
             unfolding: Unfolding::Short,
             membership_sum: MembershipSum::Sum,
             separation: 1.0,
@@ -86,6 +90,11 @@ impl LossConfig {
     /// Rule and factor of the kernels.
     pub fn bandwidth(&self) -> Bandwidth {
         Bandwidth { rule: self.bandwidth, sigma: self.sigma }
+    }
+
+    /// The companion objectives.
+    pub fn companions(&self) -> Companions {
+        Companions { kernel: self.kernel, bandwidth: self.bandwidth(), unfolding: self.unfolding }
     }
 
     /// Whether a term compares two views of every image.

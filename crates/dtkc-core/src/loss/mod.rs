@@ -13,6 +13,7 @@
 //! | `certainty` | mean H(u_i) | optional |
 //! | `self_label` | cross-entropy of the second view with confident labels of the first | optional |
 
+mod centres;
 mod companion;
 mod config;
 mod divergence;
@@ -20,9 +21,10 @@ mod objective;
 mod paired;
 mod terms;
 
-pub use companion::Companions;
+pub use centres::{distances_to_centres, divergence_from, student_t};
+pub use companion::{CompanionKernel, Companions};
 pub use config::{LossConfig, MembershipSum};
 pub use divergence::{d_cs, orthogonality, simplex_closeness};
 pub use objective::{Moment, Objective, Views};
 pub use paired::{balance, certainty, consistency, mutual_information, self_label};
-pub use terms::{LossTerms, LossValues, Term};
+pub use terms::{Collector, LossTerms, LossValues, Term};

@@ -2,7 +2,7 @@
 
 use super::config::LossConfig;
 use super::divergence::{d_cs, orthogonality, simplex_closeness};
-use super::terms::{LossTerms, Term};
+use super::terms::{Collector, LossTerms};
 use super::{Companions, paired};
 use crate::kernel::squared_distances;
 use crate::{ConfigError, Output};
@@ -53,10 +53,7 @@ impl Objective {
     /// Checks the configuration.
     pub fn new(config: &LossConfig) -> Result<Self, ConfigError> {
         config.check()?;
-        Ok(Self {
-            config: config.clone(),
-            companions: Companions { bandwidth: config.bandwidth(), unfolding: config.unfolding },
-        })
+        Ok(Self { config: config.clone(), companions: config.companions() })
     }
 
     /// The configuration.
@@ -77,7 +74,7 @@ impl Objective {
         if views == Views::Paired {
             self.paired_terms(output, moment, &mut terms);
         }
-        LossTerms::new(terms.0).unwrap_or_else(|| LossTerms { total: output.logits.clone().sum() * 0.0, terms: vec![] })
+        terms.sum().unwrap_or_else(|| LossTerms { total: output.logits.clone().sum() * 0.0, terms: vec![] })
     }
 
     fn paper_terms(&self, output: &Output, terms: &mut Collector) {
@@ -139,21 +136,4 @@ fn halves(rows: &Tensor<2>) -> (Tensor<2>, Tensor<2>) {
     let [n, _] = rows.dims();
     assert!(n.is_multiple_of(2), "paired views must come in equal numbers, not {n} rows");
     (rows.clone().narrow(0, 0, n / 2), rows.clone().narrow(0, n / 2, n / 2))
-}
-
-/// Terms with a weight; the others are not computed.
-#[derive(Default)]
-struct Collector(Vec<Term>);
-
-impl Collector {
-    fn add(&mut self, name: &str, weight: f64, value: impl FnOnce() -> Tensor<1>) {
-        self.add_grown(name, weight, 1.0, value);
-    }
-
-    /// A term whose weight grows with time; it is reported from the start.
-    fn add_grown(&mut self, name: &str, weight: f64, grown: f64, value: impl FnOnce() -> Tensor<1>) {
-        if weight > 0.0 {
-            self.0.push(Term { name: name.into(), weight: weight * grown, value: value() });
-        }
-    }
 }

@@ -33,12 +33,6 @@ pub struct LossValues {
 }
 
 impl LossTerms {
-    pub(super) fn new(terms: Vec<Term>) -> Option<Self> {
-        let weighted = terms.iter().map(|term| term.value.clone() * term.weight);
-        let total = weighted.reduce(|a, b| a + b)?;
-        Some(Self { total, terms })
-    }
-
     /// Reads all numbers back from the device at once.
     pub fn read(&self) -> LossValues {
         let mut tensors = vec![self.total.clone().detach()];
@@ -64,5 +58,30 @@ impl LossValues {
     /// Value of a term by name.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.terms.iter().find(|(n, _)| n == name).map(|(_, value)| *value)
+    }
+}
+
+/// Collects terms with a weight; the others are not computed.
+#[derive(Debug, Default)]
+pub struct Collector(Vec<Term>);
+
+impl Collector {
+    /// A term, where it has a weight.
+    pub fn add(&mut self, name: &str, weight: f64, value: impl FnOnce() -> Tensor<1>) {
+        self.add_grown(name, weight, 1.0, value);
+    }
+
+    /// A term whose weight grows with time; it is reported from the start.
+    pub fn add_grown(&mut self, name: &str, weight: f64, grown: f64, value: impl FnOnce() -> Tensor<1>) {
+        if weight > 0.0 {
+            self.0.push(Term { name: name.into(), weight: weight * grown, value: value() });
+        }
+    }
+
+    /// The terms and their weighted sum; nothing where there is no term.
+    pub fn sum(self) -> Option<LossTerms> {
+        let weighted = self.0.iter().map(|term| term.value.clone() * term.weight);
+        let total = weighted.reduce(|a, b| a + b)?;
+        Some(LossTerms { total, terms: self.0 })
     }
 }

@@ -25,7 +25,7 @@ impl Model {
     }
 }
 
-fn push_block(layers: &mut Vec<Layer>, block: &Block, padding: Padding, epsilon: f32) {
+pub(crate) fn push_block(layers: &mut Vec<Layer>, block: &Block, padding: Padding, epsilon: f32) {
     for (i, conv) in block.convs.iter().enumerate() {
         layers.push(convolution(conv, padding));
         if i + 1 == block.convs.len() {
@@ -52,7 +52,7 @@ fn convolution(conv: &Conv, padding: Padding) -> Layer {
     Layer::Conv { weight: Weights::new(shape, values(weight)), bias: values(conv.bias.val()), padding }
 }
 
-fn batch_norm(norm: &Norm, epsilon: f32) -> Layer {
+pub(crate) fn batch_norm(norm: &Norm, epsilon: f32) -> Layer {
     Layer::BatchNorm {
         gamma: values(norm.gamma.val()),
         beta: values(norm.beta.val()),
@@ -62,7 +62,7 @@ fn batch_norm(norm: &Norm, epsilon: f32) -> Layer {
     }
 }
 
-fn dense(dense: &Dense) -> Layer {
+pub(crate) fn dense(dense: &Dense) -> Layer {
     let weight = dense.weight.val();
     Layer::Dense { weight: Weights::new(weight.dims(), values(weight)), bias: values(dense.bias.val()) }
 }

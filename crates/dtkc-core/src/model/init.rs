@@ -15,8 +15,7 @@ impl ValidModel {
     /// Parameter ids are numbered, not random, so that an optimiser's saved state fits the model of another process.
     pub fn init(&self, device: &Device, seed: u64) -> Model {
         let config = self.config();
-        let mut maker =
-            Maker { rng: random::generator(seed, b"weights.", 0, 0), init: config.network.init, device, next: 0 };
+        let mut maker = Maker::new(config.network.init, device, seed);
         let mut channels = config.input.channels;
         let mut blocks = Vec::new();
         for block in &config.network.blocks {
@@ -37,30 +36,33 @@ impl ValidModel {
 }
 
 /// He-uniform: the bound sqrt(6 / fan_in).
-fn he(fan_in: usize) -> f32 {
+pub(crate) fn he(fan_in: usize) -> f32 {
     (6.0 / fan_in as f64).sqrt() as f32
 }
 
 /// Glorot-uniform: the bound sqrt(6 / (fan_in + fan_out)).
-fn glorot(fan_in: usize, fan_out: usize) -> f32 {
+pub(crate) fn glorot(fan_in: usize, fan_out: usize) -> f32 {
     (6.0 / (fan_in + fan_out) as f64).sqrt() as f32
 }
 
-struct Maker<'a> {
+/// Draws the weights of one network, layer by layer.
+pub(crate) struct Maker<'a> {
     rng: ChaCha8Rng,
     init: Init,
     device: &'a Device,
     next: u64,
 }
 
-impl Maker<'_> {
-    fn block(&mut self, config: &BlockConfig, channels: usize) -> Block {
+impl<'a> Maker<'a> {
+    pub(crate) fn new(init: Init, device: &'a Device, seed: u64) -> Self {
+        Self { rng: random::generator(seed, b"weights.", 0, 0), init, device, next: 0 }
+    }
+
+    pub(crate) fn block(&mut self, config: &BlockConfig, channels: usize) -> Block {
         let mut convs = Vec::with_capacity(config.convs);
         let mut inputs = channels;
         for _ in 0..config.convs {
-            let shape = [config.kernel, config.kernel, inputs, config.filters];
-            let fan_in = config.kernel * config.kernel * inputs;
-            convs.push(Conv { weight: self.weight(shape, he(fan_in)), bias: self.filled(config.filters, 0.0, true) });
+            convs.push(self.conv(config.kernel, inputs, config.filters));
             inputs = config.filters;
         }
         Block {
@@ -71,7 +73,12 @@ impl Maker<'_> {
         }
     }
 
-    fn dense(&mut self, inputs: usize, outputs: usize, limit: f32) -> Dense {
+    pub(crate) fn conv(&mut self, kernel: usize, inputs: usize, outputs: usize) -> Conv {
+        let limit = he(kernel * kernel * inputs);
+        Conv { weight: self.weight([kernel, kernel, inputs, outputs], limit), bias: self.filled(outputs, 0.0, true) }
+    }
+
+    pub(crate) fn dense(&mut self, inputs: usize, outputs: usize, limit: f32) -> Dense {
         Dense { weight: self.weight([inputs, outputs], limit), bias: self.filled(outputs, 0.0, true) }
     }
 

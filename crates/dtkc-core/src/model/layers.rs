@@ -8,9 +8,9 @@ use dtkc_ops::Padding;
 
 /// A convolution: weight `[kernel, kernel, in, out]`, bias `[out]`.
 #[derive(Module, Debug)]
-pub(super) struct Conv {
-    pub(super) weight: Param<Tensor<4>>,
-    pub(super) bias: Param<Tensor<1>>,
+pub(crate) struct Conv {
+    pub(crate) weight: Param<Tensor<4>>,
+    pub(crate) bias: Param<Tensor<1>>,
 }
 
 /// Batch norm: learned scale and shift, running mean and biased variance.
@@ -18,43 +18,43 @@ pub(super) struct Conv {
 /// The running statistics are plain parameters without gradient: they travel with records and clones, and a clone
 /// does not share them with its original.
 #[derive(Module, Debug)]
-pub(super) struct Norm {
-    pub(super) gamma: Param<Tensor<1>>,
-    pub(super) beta: Param<Tensor<1>>,
-    pub(super) mean: Param<Tensor<1>>,
-    pub(super) variance: Param<Tensor<1>>,
+pub(crate) struct Norm {
+    pub(crate) gamma: Param<Tensor<1>>,
+    pub(crate) beta: Param<Tensor<1>>,
+    pub(crate) mean: Param<Tensor<1>>,
+    pub(crate) variance: Param<Tensor<1>>,
 }
 
 /// A dense layer: weight `[in, out]`, bias `[out]`.
 #[derive(Module, Debug)]
-pub(super) struct Dense {
-    pub(super) weight: Param<Tensor<2>>,
-    pub(super) bias: Param<Tensor<1>>,
+pub(crate) struct Dense {
+    pub(crate) weight: Param<Tensor<2>>,
+    pub(crate) bias: Param<Tensor<1>>,
 }
 
 /// Convolutions, optional batch norm, ReLU, pooling.
 #[derive(Module, Debug)]
-pub(super) struct Block {
-    pub(super) convs: Vec<Conv>,
-    pub(super) norm: Option<Norm>,
-    pub(super) pool: usize,
+pub(crate) struct Block {
+    pub(crate) convs: Vec<Conv>,
+    pub(crate) norm: Option<Norm>,
+    pub(crate) pool: usize,
     /// Whether the block is tapped before pooling.
-    pub(super) unpooled: bool,
+    pub(crate) unpooled: bool,
 }
 
 /// What a block gives.
-pub(super) struct BlockOutput {
+pub(crate) struct BlockOutput {
     /// Its output.
-    pub(super) output: Tensor<4>,
+    pub(crate) output: Tensor<4>,
     /// What companion objectives see: the output, or what was pooled to it.
-    pub(super) tap: Tensor<4>,
+    pub(crate) tap: Tensor<4>,
 }
 
 impl Block {
     /// # Shapes
     /// - x: `[n, h, w, in]`
     /// - output: `[n, h', w', filters]`
-    pub(super) fn forward(
+    pub(crate) fn forward(
         &self,
         x: Tensor<4>,
         padding: Padding,
@@ -116,7 +116,7 @@ impl Norm {
 
     /// # Shapes
     /// - x, output: `[n, features]`
-    pub(super) fn forward_vector(
+    pub(crate) fn forward_vector(
         &self,
         x: Tensor<2>,
         epsilon: f64,
@@ -136,7 +136,7 @@ impl Norm {
     }
 
     /// `running = momentum * running + (1 - momentum) * batch`, without gradients.
-    pub(super) fn update(&mut self, batch: &BatchStatistics, momentum: f64) {
+    pub(crate) fn update(&mut self, batch: &BatchStatistics, momentum: f64) {
         let mix = |running: &mut Param<Tensor<1>>, batch: &Tensor<1>| {
             let value = running.val() * momentum + batch.clone().detach() * (1.0 - momentum);
             set_constant(running, value);
@@ -147,7 +147,7 @@ impl Norm {
 }
 
 /// Replaces the value of a parameter that never has a gradient; its id stays.
-pub(super) fn set_constant<const D: usize>(param: &mut Param<Tensor<D>>, value: Tensor<D>) {
+pub(crate) fn set_constant<const D: usize>(param: &mut Param<Tensor<D>>, value: Tensor<D>) {
     *param = Param::initialized(param.id, value.detach()).set_require_grad(false);
 }
 
@@ -155,7 +155,7 @@ impl Dense {
     /// # Shapes
     /// - x: `[n, in]`
     /// - output: `[n, out]`
-    pub(super) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
+    pub(crate) fn forward(&self, x: Tensor<2>) -> Tensor<2> {
         linear(x, self.weight.val(), Some(self.bias.val()))
     }
 }

@@ -1,9 +1,9 @@
 //! The network: convolution blocks, hidden layer, softmax over clusters.
 
-mod freeze;
-mod init;
-mod layers;
-mod state;
+pub(crate) mod freeze;
+pub(crate) mod init;
+pub(crate) mod layers;
+pub(crate) mod state;
 mod statistics;
 
 pub use state::{NamedArray, OutputLayer, Values};

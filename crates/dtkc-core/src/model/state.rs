@@ -1,11 +1,10 @@
 //! All numbers of a model as named arrays, for checkpoints.
 
 use super::Model;
-use super::layers::{Conv, Dense, Norm};
+use super::layers::{Block, Conv, Dense, Norm};
 use crate::StateError;
 use burn::module::{Param, ParamId};
 use burn::tensor::{Tensor, TensorData};
-use std::convert::Infallible;
 
 /// The values of a named array, last dimension fastest.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,12 +79,7 @@ pub struct OutputLayer {
 impl Model {
     /// All weights and running statistics, always in the same order.
     pub fn state(&self) -> Vec<NamedArray> {
-        let mut state = Vec::new();
-        let Ok(()) = self.clone().each(&mut |name, slot| {
-            state.push(slot.read(name));
-            Ok::<(), Infallible>(())
-        });
-        state
+        state(self)
     }
 
     /// Replaces all weights and running statistics, keeping device, gradients and parameter ids.
@@ -93,18 +87,7 @@ impl Model {
     /// The arrays must be those of [`state`](Self::state) of a model with the same configuration, in any order. On
     /// an error the model is unchanged.
     pub fn load_state(&mut self, state: &[NamedArray]) -> Result<(), StateError> {
-        let mut loaded = self.clone();
-        let mut known = std::collections::HashSet::new();
-        loaded.each(&mut |name, slot| {
-            let array = NamedArray::find(state, &name).ok_or_else(|| StateError::Missing(name.clone()))?;
-            known.insert(name);
-            slot.write(array)
-        })?;
-        if let Some(stranger) = state.iter().find(|a| !known.contains(&a.name)) {
-            return Err(StateError::Unknown(stranger.name.clone()));
-        }
-        *self = loaded;
-        Ok(())
+        load_state(self, state)
     }
 
     /// The parameters of the output layer.
@@ -119,17 +102,12 @@ impl Model {
         self.output.weight.write(&array("output.weight", vec![inputs, outputs], layer.weight))?;
         self.output.bias.write(&array("output.bias", vec![outputs], layer.bias))
     }
+}
 
-    /// Calls `f` with every parameter; the order is part of the checkpoint format.
-    fn each<E>(&mut self, f: &mut impl FnMut(String, &mut dyn Slot) -> Result<(), E>) -> Result<(), E> {
+impl Parameters for Model {
+    fn each(&mut self, f: &mut Visit<'_>) -> Result<(), StateError> {
         for (b, block) in self.blocks.iter_mut().enumerate() {
-            for (c, Conv { weight, bias }) in block.convs.iter_mut().enumerate() {
-                f(format!("blocks.{b}.convs.{c}.weight"), weight)?;
-                f(format!("blocks.{b}.convs.{c}.bias"), bias)?;
-            }
-            if let Some(norm) = &mut block.norm {
-                each_of_norm(&format!("blocks.{b}.norm"), norm, f)?;
-            }
+            each_of_block(&format!("blocks.{b}"), block, f)?;
         }
         each_of_dense("hidden", &mut self.hidden, f)?;
         if let Some(norm) = &mut self.hidden_norm {
@@ -140,28 +118,70 @@ impl Model {
     }
 }
 
-fn each_of_norm<E>(
-    path: &str,
-    norm: &mut Norm,
-    f: &mut impl FnMut(String, &mut dyn Slot) -> Result<(), E>,
-) -> Result<(), E> {
+/// A network whose parameters have names; their order is part of the checkpoint format.
+pub(crate) trait Parameters: Clone {
+    fn each(&mut self, f: &mut Visit<'_>) -> Result<(), StateError>;
+}
+
+/// What is done with a parameter and its name.
+pub(crate) type Visit<'a> = dyn FnMut(String, &mut dyn Slot) -> Result<(), StateError> + 'a;
+
+/// All parameters as named arrays, always in the same order.
+pub(crate) fn state(network: &impl Parameters) -> Vec<NamedArray> {
+    let mut state = Vec::new();
+    // Reading does not fail.
+    let _ = network.clone().each(&mut |name, slot| {
+        state.push(slot.read(name));
+        Ok(())
+    });
+    state
+}
+
+/// Replaces all parameters by the arrays of [`state`], in any order. On an error nothing is changed.
+pub(crate) fn load_state(network: &mut impl Parameters, state: &[NamedArray]) -> Result<(), StateError> {
+    let mut loaded = network.clone();
+    let mut known = std::collections::HashSet::new();
+    loaded.each(&mut |name, slot| {
+        let array = NamedArray::find(state, &name).ok_or_else(|| StateError::Missing(name.clone()))?;
+        known.insert(name);
+        slot.write(array)
+    })?;
+    if let Some(stranger) = state.iter().find(|a| !known.contains(&a.name)) {
+        return Err(StateError::Unknown(stranger.name.clone()));
+    }
+    *network = loaded;
+    Ok(())
+}
+
+pub(crate) fn each_of_block(path: &str, block: &mut Block, f: &mut Visit<'_>) -> Result<(), StateError> {
+    for (c, conv) in block.convs.iter_mut().enumerate() {
+        each_of_conv(&format!("{path}.convs.{c}"), conv, f)?;
+    }
+    match &mut block.norm {
+        Some(norm) => each_of_norm(&format!("{path}.norm"), norm, f),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn each_of_conv(path: &str, conv: &mut Conv, f: &mut Visit<'_>) -> Result<(), StateError> {
+    f(format!("{path}.weight"), &mut conv.weight)?;
+    f(format!("{path}.bias"), &mut conv.bias)
+}
+
+fn each_of_norm(path: &str, norm: &mut Norm, f: &mut Visit<'_>) -> Result<(), StateError> {
     f(format!("{path}.gamma"), &mut norm.gamma)?;
     f(format!("{path}.beta"), &mut norm.beta)?;
     f(format!("{path}.mean"), &mut norm.mean)?;
     f(format!("{path}.variance"), &mut norm.variance)
 }
 
-fn each_of_dense<E>(
-    path: &str,
-    dense: &mut Dense,
-    f: &mut impl FnMut(String, &mut dyn Slot) -> Result<(), E>,
-) -> Result<(), E> {
+pub(crate) fn each_of_dense(path: &str, dense: &mut Dense, f: &mut Visit<'_>) -> Result<(), StateError> {
     f(format!("{path}.weight"), &mut dense.weight)?;
     f(format!("{path}.bias"), &mut dense.bias)
 }
 
 /// A parameter of any rank.
-trait Slot {
+pub(crate) trait Slot {
     fn read(&self, name: String) -> NamedArray;
     fn write(&mut self, array: &NamedArray) -> Result<(), StateError>;
 }

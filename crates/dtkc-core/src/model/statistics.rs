@@ -1,6 +1,6 @@
 //! Batch-norm statistics over a whole pass of data.
 
-use super::layers::set_constant;
+use super::layers::{Norm, set_constant};
 use super::state::values;
 use super::{Model, Output};
 use burn::tensor::{Tensor, TensorData};
@@ -37,10 +37,15 @@ impl StatisticsPass {
 
     /// Adds a batch.
     pub fn add(&mut self, output: &Output) {
-        let weight = output.len() as f64;
+        self.add_batch(output.len(), &output.statistics);
+    }
+
+    /// Adds the statistics of a batch of so many images.
+    pub(crate) fn add_batch(&mut self, images: usize, statistics: &[BatchStatistics]) {
+        let weight = images as f64;
         self.images += weight;
-        self.sums.resize_with(output.statistics.len(), Vec::new);
-        for (sums, batch) in self.sums.iter_mut().zip(&output.statistics) {
+        self.sums.resize_with(statistics.len(), Vec::new);
+        for (sums, batch) in self.sums.iter_mut().zip(statistics) {
             let (mean, variance) = (values(batch.mean.clone()), values(batch.variance.clone()));
             sums.resize(mean.len(), (0.0, 0.0));
             for (slot, (mean, variance)) in sums.iter_mut().zip(mean.into_iter().zip(variance)) {
@@ -58,10 +63,14 @@ impl StatisticsPass {
 
     /// Replaces the model's running statistics; does nothing when no image was seen.
     pub fn apply(&self, model: &mut Model) {
+        self.apply_to(model.norms_mut());
+    }
+
+    pub(crate) fn apply_to(&self, norms: Vec<&mut Norm>) {
         if self.images == 0.0 {
             return;
         }
-        for (norm, sums) in model.norms_mut().into_iter().zip(&self.sums) {
+        for (norm, sums) in norms.into_iter().zip(&self.sums) {
             let device = norm.mean.val().device();
             let mean: Vec<f64> = sums.iter().map(|s| s.0 / self.images).collect();
             let variance = sums.iter().zip(&mean).map(|(s, m)| (s.1 / self.images - m * m).max(0.0) as f32).collect();

@@ -9,8 +9,8 @@
 
 use crate::kernels::bandwidth;
 use crate::support::{assert_close, golden, largest, read, scalar, tensor};
-use dtkc_core::Companions;
 use dtkc_core::kernel::{Unfolding, distances};
+use dtkc_core::{CompanionKernel, Companions};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -71,8 +71,8 @@ fn check<const D: usize>(case: &Case, golden: &Golden) {
 
         let output = tensor(&case.output, shape).require_grad();
         let membership = tensor(&golden.membership, golden.membership_shape).require_grad();
-        let objective =
-            Companions { bandwidth, unfolding: Unfolding::Short }.objective(output.clone(), membership.clone());
+        let objective = Companions { kernel: CompanionKernel::Tensor, bandwidth, unfolding: Unfolding::Short }
+            .objective(output.clone(), membership.clone());
         assert_close(&format!("{name}: objective"), &[scalar(objective.clone())], &[expected.objective], VALUES);
         let gradients = objective.backward();
         let of_membership = read(membership.grad(&gradients).unwrap());

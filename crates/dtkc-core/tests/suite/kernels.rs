@@ -2,9 +2,9 @@
 
 use crate::support::{assert_close, golden, noise, read, scalar, tensor};
 use burn::tensor::{Tensor, activation};
-use dtkc_core::Companions;
 use dtkc_core::kernel::{Bandwidth, BandwidthRule, Unfolding, distances, distances_by};
 use dtkc_core::loss::{self, MembershipSum, d_cs, orthogonality, simplex_closeness};
+use dtkc_core::{CompanionKernel, Companions};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -116,8 +116,8 @@ fn check<const D: usize>(case: &Case, golden: &Golden) {
 
         let output = tensor(&case.output, shape).require_grad();
         let membership = tensor(&golden.membership, golden.membership_shape).require_grad();
-        let objective =
-            Companions { bandwidth, unfolding: Unfolding::Short }.objective(output.clone(), membership.clone());
+        let objective = Companions { kernel: CompanionKernel::Tensor, bandwidth, unfolding: Unfolding::Short }
+            .objective(output.clone(), membership.clone());
         assert_close(
             &format!("{name}, {rule}: objective"),
             &[scalar(objective.clone())],

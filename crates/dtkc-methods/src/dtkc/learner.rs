@@ -16,7 +16,7 @@ use super::regroup::Evidence;
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
-use crate::optimizer::Adam;
+use crate::optimizer::Optimizer;
 use crate::places::Pass;
 use crate::{LearnError, SettingError, Task};
 
@@ -32,7 +32,7 @@ pub struct DtkcLearner {
     augmenter: Option<Augmenter>,
     device: Device,
     model: Model,
-    adam: Adam,
+    optimizer: Optimizer,
 }
 
 impl DtkcLearner {
@@ -51,7 +51,7 @@ impl DtkcLearner {
             augmenter,
             device: task.device.clone(),
             model: valid.init(&task.device.clone().autodiff(), seed),
-            adam: Adam::new((&settings.optim).into()),
+            optimizer: Optimizer::new(&settings.optim),
         })
     }
 
@@ -118,7 +118,7 @@ impl Learner for DtkcLearner {
         let mut gradients = terms.total.backward();
         clock.lap(|c| &mut c.backward);
         let lr = self.learning_rate(place.stage, place.epoch, place.epochs);
-        let (mut stepped, applied) = self.adam.step(self.model.clone(), &mut gradients, lr);
+        let (mut stepped, applied) = self.optimizer.step(self.model.clone(), &mut gradients, lr);
         if applied {
             stepped.update_running(&output, self.settings.network.batch_norm_momentum);
             self.model = stepped;
@@ -138,9 +138,9 @@ impl Learner for DtkcLearner {
         let regrouped = better.is_some();
         if let Some(layer) = better {
             self.model.replace_output(layer)?;
-            self.adam.forget(&self.model, &self.model.output_parameters());
+            self.optimizer.forget(&self.model, &self.model.output_parameters());
         }
-        Ok(EpochEnd { regrouped })
+        Ok(EpochEnd { regrouped, ..EpochEnd::default() })
     }
 
     /// Three times in the first half of the training: earlier the fine clusters say nothing, later there is no time to
@@ -202,11 +202,11 @@ impl Learner for DtkcLearner {
     }
 
     fn progress(&self) -> Vec<NamedArray> {
-        self.adam.save()
+        self.optimizer.save()
     }
 
     fn set_progress(&mut self, progress: &[NamedArray]) -> Result<(), LearnError> {
-        self.adam = Adam::restore((&self.settings.optim).into(), progress, &self.model)?;
+        self.optimizer = Optimizer::restore(&self.settings.optim, progress, &self.model)?;
         Ok(())
     }
 

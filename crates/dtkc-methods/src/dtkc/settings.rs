@@ -4,8 +4,10 @@ use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConf
 use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
+use super::DtkcLearner;
+use crate::learner::Learner;
 use crate::optimizer::OptimConfig;
-use crate::{LearnError, Method, SettingError};
+use crate::{LearnError, Method, MethodTable, SettingError, Task};
 
 /// Every number of the method. The serialised form names every setting, so it is at once the record of a run and the
 /// list of what can be changed. The defaults are neutral: a term or a step that was added later is off.
@@ -30,13 +32,18 @@ impl Settings {
         self.loss.needs_pairs()
     }
 
-    /// Images per step of `batch` rows: all of them, or half with paired views.
-    pub fn images_per_step(&self, batch: usize) -> usize {
-        if self.paired() { batch.div_ceil(2) } else { batch }
+    /// The network for these items, checked.
+    pub fn model(&self, input: ItemShape, clusters: usize) -> Result<ValidModel, LearnError> {
+        let ItemShape::Image(shape) = input else {
+            return Err(LearnError::Unsuitable(format!("dtkc and ddc take images, but the set holds {input}")));
+        };
+        let config = ModelConfig::new(shape, clusters).with_network(self.network.clone());
+        Ok(config.check().map_err(SettingError::from)?)
     }
+}
 
-    /// Refuses what cannot work. The network is checked with the data, by [`Settings::model`].
-    pub fn check(&self, method: Method) -> Result<(), SettingError> {
+impl MethodTable for Settings {
+    fn check(&self, method: Method) -> Result<(), SettingError> {
         self.loss.check()?;
         self.optim.check()?;
         self.augment.check()?;
@@ -64,13 +71,17 @@ impl Settings {
         Ok(())
     }
 
-    /// The network for these items, checked.
-    pub fn model(&self, input: ItemShape, clusters: usize) -> Result<ValidModel, LearnError> {
-        let ItemShape::Image(shape) = input else {
-            return Err(LearnError::Unsuitable(format!("dtkc and ddc take images, but the set holds {input}")));
-        };
-        let config = ModelConfig::new(shape, clusters).with_network(self.network.clone());
-        Ok(config.check().map_err(SettingError::from)?)
+    /// All rows are images, or half of them with paired views.
+    fn items_per_step(&self, batch: usize) -> usize {
+        if self.paired() { batch.div_ceil(2) } else { batch }
+    }
+
+    fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {
+        self.model(input, clusters).map(drop)
+    }
+
+    fn learner(&self, task: &Task, seed: u64) -> Result<Box<dyn Learner>, LearnError> {
+        Ok(Box::new(DtkcLearner::new(self, task, seed)?))
     }
 }
 

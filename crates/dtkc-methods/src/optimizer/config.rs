@@ -3,6 +3,30 @@
 use dtkc_core::ConfigError;
 use serde::{Deserialize, Serialize};
 
+/// The rule by which a gradient changes weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OptimKind {
+    /// Adam.
+    #[default]
+    Adam,
+    /// Gradient descent with momentum.
+    Sgd,
+    /// RMSprop.
+    Rmsprop,
+}
+
+impl OptimKind {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Adam => "adam",
+            Self::Sgd => "sgd",
+            Self::Rmsprop => "rmsprop",
+        }
+    }
+}
+
 /// How the learning rate changes with time, after the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -13,10 +37,12 @@ pub enum Schedule {
     Cosine,
 }
 
-/// Adam, its learning rate and the clipping of gradients.
+/// The rule, its learning rate and the clipping of gradients.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct OptimConfig {
+    /// The rule: `adam`, `sgd` or `rmsprop`.
+    pub kind: OptimKind,
     /// Learning rate.
     pub lr: f64,
     /// Its course.
@@ -29,9 +55,11 @@ pub struct OptimConfig {
     pub clip_norm: f64,
     /// Decay of Adam's mean.
     pub beta1: f64,
-    /// Decay of Adam's mean square.
+    /// Decay of the mean square of Adam and RMSprop.
     pub beta2: f64,
-    /// Added to the root of Adam's mean square.
+    /// Share of the last step that gradient descent repeats.
+    pub momentum: f64,
+    /// Added to the root of the mean square.
     pub epsilon: f64,
     /// Added to the gradient as `weight_decay * weight`; 0 turns it off.
     pub weight_decay: f64,
@@ -48,6 +76,7 @@ impl OptimConfig {
     /// Adam as the papers use it, with this learning rate.
     pub fn adam(lr: f64) -> Self {
         Self {
+            kind: OptimKind::Adam,
             lr,
             schedule: Schedule::Constant,
             warmup: 0.0,
@@ -55,9 +84,20 @@ impl OptimConfig {
             clip_norm: 0.0,
             beta1: 0.9,
             beta2: 0.999,
+            momentum: 0.0,
             epsilon: 1e-8,
             weight_decay: 0.0,
         }
+    }
+
+    /// Gradient descent with momentum.
+    pub fn sgd(lr: f64, momentum: f64) -> Self {
+        Self { kind: OptimKind::Sgd, momentum, ..Self::adam(lr) }
+    }
+
+    /// RMSprop with the numbers of Keras.
+    pub fn rmsprop(lr: f64) -> Self {
+        Self { kind: OptimKind::Rmsprop, beta2: 0.9, epsilon: 1e-7, ..Self::adam(lr) }
     }
 
     /// The learning rate after `epoch` of `epochs` epochs; both may be fractions.
@@ -84,6 +124,7 @@ impl OptimConfig {
             ("clip_norm", self.clip_norm, 0.0..=1e9, "between 0 and 1e9"),
             ("beta1", self.beta1, 0.0..=0.99999, "between 0 and 0.99999"),
             ("beta2", self.beta2, 0.0..=0.9999999, "between 0 and 0.9999999"),
+            ("momentum", self.momentum, 0.0..=0.99999, "between 0 and 0.99999"),
             ("epsilon", self.epsilon, 1e-12..=1.0, "between 1e-12 and 1"),
             ("weight_decay", self.weight_decay, 0.0..=10.0, "between 0 and 10"),
         ];

@@ -1,7 +1,8 @@
-//! Adam and the course of its learning rate.
+//! Adam, momentum and RMSprop, and the course of their learning rate.
 
-mod adam;
 mod config;
+mod rule;
+mod state;
 
-pub use adam::{Adam, AdamConfig};
-pub use config::{OptimConfig, Schedule};
+pub use config::{OptimConfig, OptimKind, Schedule};
+pub use state::Optimizer;

@@ -10,6 +10,7 @@ pub(crate) mod job;
 mod lane;
 pub(crate) mod pool;
 pub(crate) mod projector;
+pub(crate) mod rows;
 mod tile;
 pub(crate) mod winograd;
 

@@ -100,7 +100,13 @@ pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
     let shape = ImageShape { height: options.size, width: options.size, channels: options.channels };
     let device = options.device.open()?;
     let items = settings.items_per_step(plan.batch);
-    let task = Task { input: ItemShape::Image(shape), clusters: options.clusters, plan, device: device.clone() };
+    let task = Task {
+        input: ItemShape::Image(shape),
+        clusters: options.clusters,
+        plan,
+        device: device.clone(),
+        pretrained: None,
+    };
     let mut learner = settings.learner(&task, 0)?;
     let pixels = random_pixels(items * shape.len());
     let batch = Batch { indices: (0..items).collect(), items: Items::Images { shape, pixels } };

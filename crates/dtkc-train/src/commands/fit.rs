@@ -1,6 +1,6 @@
 //! `dtkc-train fit`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{ArgAction, builder::PossibleValuesParser};
@@ -9,7 +9,7 @@ use dtkc_methods::{Method, layers};
 use dtkc_train::config::{self, Clusters, KRange, RunConfig};
 use dtkc_train::device::DeviceName;
 use dtkc_train::run_dir::{Existing, RunDir};
-use dtkc_train::{TrainError, pipeline};
+use dtkc_train::{TrainError, pipeline, pretrained};
 use toml::{Table, Value};
 
 use super::resume::{self, After};
@@ -24,12 +24,26 @@ Examples:
 
 Settings: flags win over --config, --config wins over the preset. The run directory keeps all of them in
 config.toml, which is also the list of what --config and --set can change.
-Presets:
+Methods, and when to use them:
+  dtkc         images whose classes differ in shape: a network with companion objectives
+  ddc          the same without companion objectives; a step takes half as long
+  kmeans       a first look in seconds, any number of images; classes that differ pixel by pixel
+  spectral     up to some ten thousand images that change gradually within a class (turned objects, handwriting)
+  dec          centred images of one kind (digits, glyphs): autoencoder, then clusters that sharpen themselves
+  idec         dec that keeps its decoder: slower, and codes keep more of the image
+  dcn          an autoencoder whose codes suit k-means: when centres and distances matter to you
+  spectralnet  clusters of winding shape in more images than spectral can take
+  dbc          dec with convolutions: classes that move about in the image
+--lambda X adds companion objectives to dec, idec, dcn, spectralnet and dbc, too. --pretrained RUN takes the autoencoder of
+a run of dec, idec, dcn or spectralnet (of dbc for dbc).
+Presets of dtkc and ddc:
+  plus     ours, the default: balanced terms, random views that must agree, pruned restarts
   paper    the paper's text
   authors  its code (DanielTrosten/DTKC), but for its gradient of the pairwise distance, which is wrong there
   tk-uco   the PyTorch code of its successor, but every image is scaled by its own range, biases start at 0 and the
            last partial batch of an epoch is used
-  plus     ours: balanced terms, random views that must agree, pruned restarts";
+Presets of dec, idec and dbc: any (Adam, epochs by the number of images), mnist and usps (what was published for them);
+of dcn: any, published (250 epochs of pretraining, 50 after it); of kmeans and spectral: published; of spectralnet: any.";
 
 /// Flags of `fit`.
 #[derive(clap::Args)]
@@ -47,11 +61,11 @@ pub(crate) struct Args {
     /// Numbers of clusters that `--clusters auto` tries, both ends included.
     #[arg(long, value_name = "A..B")]
     k_range: Option<KRange>,
-    /// With companion objectives (dtkc, the default) or without (ddc).
+    /// How to cluster, see below [default: dtkc].
     #[arg(long, value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)))]
     method: Option<String>,
-    /// Where the settings start from [default: plus].
-    #[arg(long, value_parser = PossibleValuesParser::new(Method::Dtkc.presets()))]
+    /// Where the settings start from; each method has its own, see below.
+    #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// Independent restarts [default: 5; 20 with the published presets].
     #[arg(long, value_name = "N", visible_alias = "runs")]
@@ -98,6 +112,9 @@ pub(crate) struct Args {
     /// Least time between two checkpoints [default: 30s].
     #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
     checkpoint_every: Option<Duration>,
+    /// Run whose pretraining (autoencoder) is taken over: dec, idec, dcn and spectralnet share one.
+    #[arg(long, value_name = "RUN")]
+    pretrained: Option<PathBuf>,
     /// Settings file (TOML).
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -130,9 +147,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     pipeline::narrow(&mut config)?;
     let per_step = config.items_per_step();
     config.plan.set_epochs(config.data.items, per_step);
+    config.settings.set_epochs(config.data.items, per_step);
     pipeline::check(&config)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let run = RunDir::create(&args.out, existing)?;
+    if !config.run.pretrained.is_empty() {
+        config.run.pretrained_hash = pretrained::adopt(Path::new(&config.run.pretrained), &run)?;
+    }
     config.write(&run.config())?;
     resume::go_on(&run, config, &args.after)
 }
@@ -149,7 +170,8 @@ impl Args {
         let seconds = |time: Option<Duration>| time.map(|time| Value::from(time.as_secs_f64()));
         let prune = (self.prune || self.no_prune).then_some(Value::from(self.prune));
         let big = |number: Option<u64>| number.map(|n| Value::from(i64::try_from(n).unwrap_or(i64::MAX)));
-        let flags: [(&str, Option<Value>); 19] = [
+        let pretrained = self.pretrained.as_ref().map(|path| Value::from(path.to_string_lossy().into_owned()));
+        let flags: [(&str, Option<Value>); 20] = [
             ("data.path", path),
             ("run.clusters", self.clusters.map(clusters)),
             ("run.k_range", word(self.k_range.map(|range| range.to_string()))),
@@ -169,6 +191,7 @@ impl Args {
             ("run.budget_seconds", seconds(self.budget)),
             ("run.memory_budget", big(self.memory_budget)),
             ("run.checkpoint_seconds", seconds(self.checkpoint_every)),
+            ("run.pretrained", pretrained),
         ];
         for (key, value) in flags {
             if let Some(value) = value {

@@ -156,7 +156,7 @@ impl RunConfig {
     /// What a learner with `clusters` clusters is made for.
     pub fn task(&self, clusters: usize) -> Result<Task, TrainError> {
         let device = self.run.device.open()?;
-        Ok(Task { input: self.data.input, clusters, plan: self.plan.clone(), device })
+        Ok(Task { input: self.data.input, clusters, plan: self.plan.clone(), device, pretrained: None })
     }
 
     /// Items of a step.

@@ -30,6 +30,10 @@ pub struct RunOptions {
     pub trial_steps: usize,
     /// Batches on which restarts are compared.
     pub comparison_batches: usize,
+    /// The run whose pretraining was taken over; empty for none.
+    pub pretrained: String,
+    /// Hash of what was taken over.
+    pub pretrained_hash: String,
 }
 
 impl Default for RunOptions {
@@ -45,6 +49,8 @@ impl Default for RunOptions {
             budget_seconds: 0.0,
             trial_steps: 600,
             comparison_batches: 50,
+            pretrained: String::new(),
+            pretrained_hash: String::new(),
         }
     }
 }
@@ -58,6 +64,7 @@ impl RunOptions {
             seed: self.seed,
             memory_budget: self.memory_budget,
             comparison_batches: self.comparison_batches,
+            pretrained_hash: self.pretrained_hash.clone(),
             ..Self::default()
         }
     }

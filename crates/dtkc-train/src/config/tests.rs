@@ -8,8 +8,10 @@ fn resolve(file: &str, flags: &str) -> Result<RunConfig, TrainError> {
 }
 
 fn settings(config: &RunConfig) -> &Settings {
-    let MethodSettings::Dtkc(settings) = &config.settings;
-    settings
+    match &config.settings {
+        MethodSettings::Dtkc(settings) => settings,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

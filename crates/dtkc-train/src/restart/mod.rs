@@ -18,6 +18,8 @@ pub use store::{BestMeta, Identity, StoredNetwork, log_lines};
 pub enum Ended {
     /// It had all its epochs.
     Epochs,
+    /// Further epochs would have changed nothing that matters.
+    Converged,
     /// The loss had not fallen for `patience` epochs.
     Patience,
     /// Its loss was too high beside the others.
@@ -32,6 +34,7 @@ impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Epochs => "all epochs",
+            Self::Converged => "converged",
             Self::Patience => "loss stopped falling",
             Self::Pruned => "pruned",
             Self::Budget => "time used up",
@@ -82,6 +85,8 @@ pub struct Restart {
     pub best: Option<Best>,
     /// Epochs since the loss last fell.
     pub stale: usize,
+    /// Whether the learner says that further epochs of the stage would change nothing that matters.
+    pub converged: bool,
     /// Steps in a row that were not finite.
     pub bad_steps: usize,
     /// Steps that were not finite, in all.
@@ -108,6 +113,7 @@ impl Restart {
             monitor,
             best: None,
             stale: 0,
+            converged: false,
             bad_steps: 0,
             skipped: 0,
             round_losses: Vec::new(),
@@ -135,7 +141,7 @@ impl Restart {
     /// Goes on to the next stage, which starts from the weights as they are.
     pub fn next_stage(&mut self) {
         self.stage += 1;
-        self.entered = false;
+        (self.entered, self.converged) = (false, false);
         (self.epoch, self.batch, self.stale, self.bad_steps) = (0, 0, 0, 0);
         self.best = None;
         self.monitor = Monitor::new(self.monitor.clusters());

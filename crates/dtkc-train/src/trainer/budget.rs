@@ -62,16 +62,18 @@ impl Budget {
         self.plan
     }
 
-    /// Makes the plan from the time that one epoch takes.
+    /// Makes the plan from the time that one epoch takes, and that all stages before it take.
     pub(super) fn make_plan(
         &mut self,
         config: &RunConfig,
         learner: &dyn Learner,
         epoch_seconds: f64,
+        before_seconds: f64,
     ) -> Result<Plan, TrainError> {
         let upheavals = learner.upheavals(config.plan.epochs);
-        let plan =
-            fitting(config, &upheavals, self.seconds.unwrap_or(f64::INFINITY) * USABLE / epoch_seconds.max(1e-9));
+        let epochs = |seconds: f64| seconds / epoch_seconds.max(1e-9);
+        let fits = epochs(self.seconds.unwrap_or(f64::INFINITY) * USABLE);
+        let plan = fitting(config, &upheavals, fits, epochs(before_seconds));
         let text = serde_json::to_string(&plan).map_err(std::io::Error::from)?;
         dtkc_files::write(&self.path, text.as_bytes())?;
         self.plan = Some(plan);
@@ -79,14 +81,16 @@ impl Budget {
     }
 }
 
-/// The most restarts, and if there is only one the most epochs, that cost no more than `epochs` epochs in all.
-fn fitting(config: &RunConfig, upheavals: &[usize], epochs: f64) -> Plan {
+/// The most restarts, and if there is only one the most epochs, that cost no more than `epochs` epochs in all. Each
+/// restart has stages before, which take as long as `before` epochs.
+fn fitting(config: &RunConfig, upheavals: &[usize], epochs: f64, before: f64) -> Plan {
     let asked = &config.plan;
-    let cost = |n| prune::total_epochs(&prune::rounds(config.pruning(), n, asked.epochs, upheavals), n) as f64;
+    let rounds = |n| prune::rounds(config.pruning(), n, asked.epochs, upheavals);
+    let cost = |n| n as f64 * before + prune::total_epochs(&rounds(n), n) as f64;
     let restarts = (1..=asked.restarts).rev().find(|&n| cost(n) <= epochs);
     match restarts {
         Some(restarts) => Plan { restarts, epochs: asked.epochs },
-        None => Plan { restarts: 1, epochs: (epochs as usize).clamp(1, asked.epochs) },
+        None => Plan { restarts: 1, epochs: ((epochs - before) as usize).clamp(1, asked.epochs) },
     }
 }
 
@@ -102,10 +106,13 @@ mod tests {
     #[test]
     fn restarts_are_reduced_first_and_epochs_only_for_a_single_one() {
         let config = config("preset = 'authors'\nplan.restarts = 20\nplan.epochs = 100");
-        assert_eq!(fitting(&config, &[], 1e9), Plan { restarts: 20, epochs: 100 });
-        assert_eq!(fitting(&config, &[], 350.0), Plan { restarts: 3, epochs: 100 });
-        assert_eq!(fitting(&config, &[], 40.5), Plan { restarts: 1, epochs: 40 });
-        assert_eq!(fitting(&config, &[], 0.2), Plan { restarts: 1, epochs: 1 });
+        assert_eq!(fitting(&config, &[], 1e9, 0.0), Plan { restarts: 20, epochs: 100 });
+        assert_eq!(fitting(&config, &[], 350.0, 0.0), Plan { restarts: 3, epochs: 100 });
+        assert_eq!(fitting(&config, &[], 40.5, 0.0), Plan { restarts: 1, epochs: 40 });
+        assert_eq!(fitting(&config, &[], 0.2, 0.0), Plan { restarts: 1, epochs: 1 });
+        // A pretraining as long as 50 epochs.
+        assert_eq!(fitting(&config, &[], 350.0, 50.0), Plan { restarts: 2, epochs: 100 });
+        assert_eq!(fitting(&config, &[], 80.0, 50.0), Plan { restarts: 1, epochs: 30 });
     }
 
     #[test]
@@ -113,7 +120,7 @@ mod tests {
         let config =
             config("preset = 'plus'\nplan.restarts = 20\nplan.epochs = 100\nplan.prune = true\nprune.first_epoch = 5");
         // 20 restarts cost 380 epochs (see prune.rs).
-        assert_eq!(fitting(&config, &[], 380.0).restarts, 20);
-        assert!((2..20).contains(&fitting(&config, &[], 300.0).restarts));
+        assert_eq!(fitting(&config, &[], 380.0, 0.0).restarts, 20);
+        assert!((2..20).contains(&fitting(&config, &[], 300.0, 0.0).restarts));
     }
 }

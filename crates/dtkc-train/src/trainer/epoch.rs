@@ -36,6 +36,7 @@ impl Trainer<'_> {
                 break;
             }
             if restart.ended.is_none() {
+                self.journal.save_pretrained(restart, self.stages[restart.stage].name)?;
                 restart.next_stage();
             }
         }
@@ -54,7 +55,7 @@ impl Trainer<'_> {
                 self.console.spare((left * self.data.len()) as u64);
                 return self.finish_restart(restart, reason);
             }
-            if restart.epoch >= until {
+            if restart.epoch >= until || restart.converged {
                 return Ok(());
             }
             let times = self.pass(restart)?;
@@ -74,6 +75,8 @@ impl Trainer<'_> {
         let is_last = restart.stage + 1 == self.stages.len();
         if restart.bad_steps >= MOST_BAD_STEPS {
             Some(Ended::Diverged)
+        } else if is_last && restart.converged {
+            Some(Ended::Converged)
         } else if is_last && patience > 0 && restart.stale >= patience {
             Some(Ended::Patience)
         } else if is_last && self.budget.exhausted() && restart.epoch < self.epochs() {
@@ -89,8 +92,14 @@ impl Trainer<'_> {
         let mut times = Times::default();
         let (steps, epochs, seed) = (self.data.steps(), self.epochs_of(restart.stage), self.config.run.seed);
         let Restart { index, stage, epoch, .. } = *restart;
-        let mut source = self.data.from(Pass::Training { restart: index, stage, epoch }, restart.batch);
+        let pass = Pass::Training { restart: index, stage, epoch };
+        let mut source = self.data.from(pass, restart.batch);
         loop {
+            if restart.batch < steps && restart.learner.is_refresh_due(stage) {
+                drop(source);
+                restart.learner.refresh(&mut self.data)?;
+                source = self.data.from(pass, restart.batch);
+            }
             let waiting = Instant::now();
             let Some(batch) = source.next() else { break };
             times.loading += waiting.elapsed();
@@ -159,7 +168,8 @@ impl Trainer<'_> {
             let loss = self.comparison_loss(restart)?;
             restart.round_losses.push(loss);
         }
-        record.regrouped = restart.learner.end_epoch(&place, &mut self.data)?.regrouped;
+        let end = restart.learner.end_epoch(&place, &mut self.data)?;
+        (record.regrouped, restart.converged) = (end.regrouped, end.converged);
         self.journal.append(&record)?;
         self.console.epoch(&record, restart.learner.clusters());
         Ok(())

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::config::RunConfig;
 use crate::error::TrainError;
 use crate::log::{EpochRecord, Log};
+use crate::pretrained;
 use crate::resources;
 use crate::restart::{self, BestMeta, Identity, Restart, StoredNetwork};
 use crate::run_dir::RunDir;
@@ -14,6 +15,8 @@ pub(super) struct Journal<'a> {
     run: &'a RunDir,
     config_hash: String,
     data: String,
+    /// Whether another run's pretraining was taken over.
+    is_adopted: bool,
     log: Log,
     interval: Duration,
     last_save: Instant,
@@ -35,6 +38,7 @@ impl<'a> Journal<'a> {
             run,
             config_hash: config.hash()?,
             data: config.data.fingerprint.clone(),
+            is_adopted: !config.run.pretrained_hash.is_empty(),
             log: Log::open(&run.log(), lines)?,
             interval: Duration::from_secs_f64(config.run.checkpoint_seconds),
             last_save: Instant::now(),
@@ -87,6 +91,14 @@ impl<'a> Journal<'a> {
     /// Saves a restart when the last checkpoint is old enough.
     pub(super) fn save_if_due(&mut self, restart: &Restart) -> Result<(), TrainError> {
         if self.last_save.elapsed() >= self.interval { self.save(restart) } else { Ok(()) }
+    }
+
+    /// Writes what a restart's pretraining has made, once that stage is over.
+    pub(super) fn save_pretrained(&self, restart: &Restart, stage: &str) -> Result<(), TrainError> {
+        match stage == dtkc_methods::learner::PRETRAINING && !self.is_adopted {
+            true => pretrained::write(self.run, &self.identity(restart.index), &restart.learner.pretrained()),
+            false => Ok(()),
+        }
     }
 
     /// Writes the network of the best epoch of a restart that has ended.

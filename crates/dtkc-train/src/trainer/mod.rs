@@ -19,6 +19,7 @@ use crate::console::Console;
 use crate::data::RunData;
 use crate::error::TrainError;
 use crate::log;
+use crate::pretrained;
 use crate::prune::{self, Round};
 use crate::restart::{Ended, Restart};
 use crate::run_dir::RunDir;
@@ -61,7 +62,7 @@ impl<'a> Trainer<'a> {
         observer: &'a dyn Observer,
     ) -> Result<Self, TrainError> {
         let task = config.task(config.clusters()?)?;
-        let model = learners(&task, 0)?;
+        let model = learners(&with_pretraining(&task, run, &config, 0)?, 0)?;
         let stages = model.stages();
         let data = RunData::open(&config, observer)?;
         let labels = data.dataset().labels()?;
@@ -172,12 +173,15 @@ impl<'a> Trainer<'a> {
             return Ok(());
         }
         let mut first = self.load_or_new(0)?;
+        let begun = Instant::now();
         if first.ended.is_none() && (first.stage + 1 < self.stages.len() || first.epoch == 0) {
             self.train_until(&mut first, 1)?;
             self.journal.save(&first)?;
         }
-        let seconds = log::read(&self.run.log())?.last().map_or(0.0, |record| record.seconds);
-        let plan = self.budget.make_plan(&self.config, self.model.as_ref(), seconds)?;
+        let records = log::read(&self.run.log())?;
+        let epoch = records.last().map_or(0.0, |record| record.seconds);
+        let all = records.iter().map(|record| record.seconds).sum::<f64>().max(begun.elapsed().as_secs_f64());
+        let plan = self.budget.make_plan(&self.config, self.model.as_ref(), epoch, all - epoch)?;
         let (restarts, epochs) = (human::many(plan.restarts, "restart"), human::many(plan.epochs, "epoch"));
         self.console.say(format!("the time is enough for {restarts} of {epochs}"));
         self.console.set_plan(plan.restarts, plan.epochs, self.work(plan.restarts, plan.epochs));
@@ -225,11 +229,21 @@ impl<'a> Trainer<'a> {
     }
 
     fn load_or_new(&self, index: usize) -> Result<Restart, TrainError> {
-        let learner = (self.learners)(&self.task, self.seed_of(index))?;
+        let task = with_pretraining(&self.task, self.run, &self.config, index)?;
+        let learner = (self.learners)(&task, self.seed_of(index))?;
         let path = self.run.last(index);
         match path.exists() {
             true => Restart::load(&path, &self.journal.identity(index), learner),
             false => Ok(Restart::new(index, learner)),
         }
     }
+}
+
+/// The task of one restart, with what another run's pretraining made for it.
+fn with_pretraining(task: &Task, run: &RunDir, config: &RunConfig, restart: usize) -> Result<Task, TrainError> {
+    let pretrained = match config.run.pretrained_hash.is_empty() {
+        true => None,
+        false => Some(pretrained::read(run, restart)?),
+    };
+    Ok(Task { pretrained, ..task.clone() })
 }

@@ -1,0 +1,11 @@
+//! What methods share that begin with an autoencoder: its settings, its pretraining, the codes of all items.
+
+mod codes;
+mod loss;
+mod pretraining;
+
+pub use loss::CodeLoss;
+pub use pretraining::Pretraining;
+
+pub(crate) use codes::{Codes, Images, all_codes, measure_statistics};
+pub(crate) use pretraining::{Pretrainer, adopt};

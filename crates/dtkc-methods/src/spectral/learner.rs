@@ -1,0 +1,202 @@
+//! Spectral clustering as a learner: the clusters are found when the first stage begins; then a network learns them, so
+//! that new images can be assigned.
+
+use burn::module::Module as _;
+use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use dtkc_core::augment::BatchKey;
+use dtkc_core::{LossValues, Model, NamedArray, StatisticsPass, Values, scale_images};
+use dtkc_item::{Batch, Items};
+use dtkc_onnx::Network;
+
+use super::embedding::{SpectralOptions, spectral};
+use super::images::Images;
+use super::settings::Settings;
+use crate::learner::{
+    Answers, CLUSTERING, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
+};
+use crate::optimizer::Optimizer;
+use crate::places::Pass;
+use crate::{LearnError, Task, arrays};
+
+/// Images after which batch-norm statistics no longer change in a digit that matters.
+const STATISTICS_IMAGES: usize = 20_000;
+
+/// Spectral clustering on its way.
+pub struct SpectralLearner {
+    settings: Settings,
+    epochs: usize,
+    batch: usize,
+    seed: u64,
+    device: Device,
+    model: Model,
+    optimizer: Optimizer,
+    /// The spectral cluster of every item.
+    labels: Vec<u32>,
+    /// Where every item is in the space of the eigenvectors, `[n, k]`.
+    embedding: Vec<f32>,
+    /// The centres of the clusters there, `[k, k]`.
+    centres: Vec<f32>,
+}
+
+impl SpectralLearner {
+    /// A new network from `seed`; clusters are found when the first stage begins.
+    pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
+        let valid = settings.model(task.input, task.clusters)?;
+        Ok(Self {
+            settings: settings.clone(),
+            epochs: task.plan.epochs,
+            batch: task.plan.batch,
+            seed,
+            device: task.device.clone(),
+            model: valid.init(&task.device.clone().autodiff(), seed),
+            optimizer: Optimizer::new(&settings.optim),
+            labels: Vec::new(),
+            embedding: Vec::new(),
+            centres: Vec::new(),
+        })
+    }
+
+    fn images(&self, items: &Items, device: &Device) -> Tensor<4> {
+        // `Settings::model` refuses everything but images before a learner is made.
+        scale_images(items.pixels().unwrap_or_default(), self.model.valid_config().config().input, device)
+    }
+
+    /// The spectral clusters of a batch; the first one where a set is not the one that was clustered.
+    fn targets(&self, batch: &Batch) -> Vec<u32> {
+        batch.indices.iter().map(|&item| self.labels.get(item).copied().unwrap_or(0)).collect()
+    }
+
+    /// Squared distance of an item from the centre of a cluster, in the space of the eigenvectors.
+    fn square(&self, item: usize, cluster: usize) -> f64 {
+        let k = self.clusters();
+        let place = self.embedding.get(item * k..(item + 1) * k).unwrap_or_default();
+        let centre = self.centres.get(cluster * k..(cluster + 1) * k).unwrap_or_default();
+        place.iter().zip(centre).map(|(a, b)| f64::from(a - b).powi(2)).sum()
+    }
+}
+
+impl Learner for SpectralLearner {
+    fn stages(&self) -> Vec<Stage> {
+        vec![Stage { name: INITIALISATION, epochs: 0 }, Stage { name: CLUSTERING, epochs: self.epochs }]
+    }
+
+    fn enter(&mut self, stage: usize, data: &mut dyn Passes) -> Result<(), LearnError> {
+        if stage > 0 {
+            return Ok(());
+        }
+        let images = Images::read(data, self.model.valid_config().config().input)?;
+        let Settings { neighbours, affinity, .. } = self.settings;
+        let options = SpectralOptions { clusters: self.clusters(), neighbours, affinity, seed: self.seed };
+        let found = spectral(&images, &options, &|text| data.note(text), &|| data.stop())?;
+        self.labels = found.clustering.labels;
+        self.centres = found.clustering.centres;
+        self.embedding = found.embedding;
+        Ok(())
+    }
+
+    /// Cross-entropy of the network's memberships with the spectral clusters. The memberships that are reported are the
+    /// spectral clusters themselves, so that the figures of an epoch are those of spectral clustering and the figures of
+    /// the restart those of the network that learnt it.
+    fn step(&mut self, batch: &Batch, place: &StepPlace, clock: &mut StepClock) -> StepResult {
+        let (n, k) = (batch.len(), self.clusters());
+        let device = self.device.clone().autodiff();
+        let x = self.images(&batch.items, &device);
+        let targets = self.targets(batch);
+        clock.lap(|c| &mut c.data);
+        let output = self.model.forward_train(x);
+        clock.lap(|c| &mut c.forward);
+        let wanted: Vec<i32> = targets.iter().map(|&target| target as i32).collect();
+        let wanted = Tensor::<2, Int>::from_data(TensorData::new(wanted, [n, 1]), &device);
+        let loss = activation::log_softmax(output.logits.clone(), 1).gather(1, wanted).mean().neg();
+        let total = f64::from(loss.clone().into_scalar::<f32>());
+        let mut membership = vec![0.0; n * k];
+        targets.iter().enumerate().for_each(|(row, &target)| membership[row * k + target as usize] = 1.0);
+        let loss_values = LossValues { total, terms: Vec::new() };
+        clock.lap(|c| &mut c.loss);
+        if !total.is_finite() {
+            return StepResult { loss: loss_values, membership, applied: false };
+        }
+        let mut gradients = loss.backward();
+        clock.lap(|c| &mut c.backward);
+        let lr = self.learning_rate(place.stage, place.epoch, place.epochs);
+        let (mut stepped, applied) = self.optimizer.step(self.model.clone(), &mut gradients, lr);
+        if applied {
+            stepped.update_running(&output, self.settings.network.batch_norm_momentum);
+            self.model = stepped;
+        }
+        clock.lap(|c| &mut c.update);
+        StepResult { loss: loss_values, membership, applied }
+    }
+
+    fn learning_rate(&self, _stage: usize, epoch: f64, epochs: usize) -> f64 {
+        self.settings.optim.lr_at(epoch, epochs as f64)
+    }
+
+    /// Mean squared distance, in the space of the eigenvectors, between images and the centres of the clusters that the
+    /// network gives them: what k-means minimises there, and the same question for every restart.
+    fn loss(&self, batch: &Batch, _views: BatchKey) -> f64 {
+        let k = self.clusters();
+        let membership = self.answers(&batch.items).membership;
+        let largest = |row: &[f32]| (0..k).max_by(|&a, &b| row[a].total_cmp(&row[b]).then(b.cmp(&a))).unwrap_or(0);
+        let rows = batch.indices.iter().zip(membership.chunks_exact(k));
+        rows.map(|(&item, row)| self.square(item, largest(row))).sum::<f64>() / batch.len().max(1) as f64
+    }
+
+    /// Replaces the running batch-norm statistics, which lag behind the weights, by those of all images.
+    fn settle(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
+        let valid = self.model.valid();
+        let mut pass = StatisticsPass::new();
+        for batch in joined(data.batches(Pass::Everything), self.batch) {
+            pass.add(&valid.forward_train(self.images(&batch?.items, &self.device)));
+            if pass.images() >= STATISTICS_IMAGES {
+                break;
+            }
+        }
+        pass.apply(&mut self.model);
+        Ok(())
+    }
+
+    fn answers(&self, items: &Items) -> Answers {
+        let output = self.model.valid().forward_eval(self.images(items, &self.device));
+        let [_, width] = output.embedding.dims();
+        Answers {
+            clusters: self.clusters(),
+            membership: output.membership.into_data().iter::<f32>().collect(),
+            width,
+            embedding: output.embedding.into_data().iter::<f32>().collect(),
+        }
+    }
+
+    fn clusters(&self) -> usize {
+        self.model.valid_config().config().clusters
+    }
+
+    fn weights(&self) -> Vec<NamedArray> {
+        self.model.state()
+    }
+
+    fn set_weights(&mut self, weights: &[NamedArray]) -> Result<(), LearnError> {
+        Ok(self.model.load_state(weights)?)
+    }
+
+    fn progress(&self) -> Vec<NamedArray> {
+        let mut arrays = self.optimizer.save();
+        arrays.push(NamedArray::list("spectral.labels", Values::U32(self.labels.clone())));
+        arrays.push(NamedArray::list("spectral.embedding", Values::F32(self.embedding.clone())));
+        arrays.push(NamedArray::list("spectral.centres", Values::F32(self.centres.clone())));
+        arrays
+    }
+
+    fn set_progress(&mut self, progress: &[NamedArray]) -> Result<(), LearnError> {
+        let labels = arrays::u32s(progress, "spectral.labels", None)?;
+        let embedding = arrays::f32s(progress, "spectral.embedding", Some(labels.len() * self.clusters()))?;
+        let centres = arrays::f32s(progress, "spectral.centres", None)?;
+        self.optimizer = Optimizer::restore(&self.settings.optim, progress, &self.model)?;
+        (self.labels, self.embedding, self.centres) = (labels, embedding, centres);
+        Ok(())
+    }
+
+    fn freeze(&self) -> Network {
+        self.model.to_network()
+    }
+}

@@ -1,0 +1,26 @@
+//! Spectral clustering: a graph of nearest neighbours, the leading eigenvectors of it, k-means of them.
+//!
+//! | part | where |
+//! |---|---|
+//! | exact nearest neighbours | [`Neighbours`] |
+//! | the graph and its parts | [`Graph`] |
+//! | leading eigenvectors of a sparse matrix | `subspace.rs`, `block.rs` |
+//! | all of it, for any rows | [`spectral()`] |
+//! | the method: a network learns the clusters, so that new images can be assigned | [`SpectralLearner`] |
+
+mod block;
+mod embedding;
+mod graph;
+mod images;
+mod learner;
+mod neighbours;
+mod settings;
+mod subspace;
+
+pub use embedding::{Spectral, SpectralOptions, eigenvectors, spectral};
+pub use graph::{Affinity, Graph};
+pub use images::MOST_IMAGES;
+pub use learner::SpectralLearner;
+pub use neighbours::{Neighbours, Rows};
+pub use settings::{PRESETS, Settings, published};
+pub use subspace::Leading;

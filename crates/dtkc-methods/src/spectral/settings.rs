@@ -1,0 +1,91 @@
+//! The settings of spectral clustering, their check and preset.
+
+use dtkc_core::{ConfigError, ModelConfig, NetworkConfig, ValidModel};
+use dtkc_item::ItemShape;
+use serde::{Deserialize, Serialize};
+
+use super::{Affinity, SpectralLearner};
+use crate::kmeans::images;
+use crate::learner::Learner;
+use crate::optimizer::OptimConfig;
+use crate::{LearnError, Method, MethodTable, SettingError, Task, TrainPlan};
+
+/// Every number of the method.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Nearest others that every image is joined with. scikit-learn counts the image itself, too: its 10 are 9 here.
+    pub neighbours: usize,
+    /// What an edge of the graph weighs.
+    pub affinity: Affinity,
+    /// The network that learns the clusters, so that new images can be assigned.
+    pub network: NetworkConfig,
+    /// Its optimiser.
+    pub optim: OptimConfig,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            neighbours: 10,
+            affinity: Affinity::Connectivity,
+            network: NetworkConfig::default(),
+            optim: OptimConfig::adam(1e-3),
+        }
+    }
+}
+
+/// The names of the presets.
+pub const PRESETS: [&str; 1] = ["published"];
+
+/// scikit-learn's numbers, as the paper does not say which it used: restarts differ in k-means and in the network only.
+pub fn published() -> (Settings, TrainPlan) {
+    let plan = TrainPlan { epochs: 0, patience: 0, batch: 120, restarts: 3, prune: false };
+    (Settings::default(), plan)
+}
+
+impl Settings {
+    /// The network for these items, checked.
+    pub(super) fn model(&self, input: ItemShape, clusters: usize) -> Result<ValidModel, LearnError> {
+        let config = ModelConfig::new(images(Method::Spectral, input)?, clusters).with_network(self.network.clone());
+        Ok(config.check().map_err(SettingError::from)?)
+    }
+}
+
+impl MethodTable for Settings {
+    fn check(&self, _method: Method) -> Result<(), SettingError> {
+        self.optim.check()?;
+        match self.neighbours {
+            0 => Err(ConfigError::Zero { name: "neighbours".into() }.into()),
+            many @ 1001.. => Err(ConfigError::TooLarge { name: "neighbours".into(), value: many, most: 1000 }.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {
+        self.model(input, clusters).map(drop)
+    }
+
+    fn learner(&self, task: &Task, seed: u64) -> Result<Box<dyn Learner>, LearnError> {
+        Ok(Box::new(SpectralLearner::new(self, task, seed)?))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mistakes_are_refused_in_a_sentence() {
+        let check = |neighbours| {
+            let settings = Settings { neighbours, ..Settings::default() };
+            settings.check(Method::Spectral).unwrap_err().to_string()
+        };
+        assert!(check(0).contains("neighbours is 0"));
+        assert!(check(5000).contains("the most is 1000"));
+        let error = Settings::default().check_task(ItemShape::Sequence { dim: 3 }, 4).unwrap_err().to_string();
+        assert!(error.starts_with("spectral takes images"), "{error}");
+        published().0.check(Method::Spectral).unwrap();
+    }
+}
