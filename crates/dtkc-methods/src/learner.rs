@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use burn::tensor::Tensor;
 use dtkc_core::augment::BatchKey;
 use dtkc_core::{LossValues, NamedArray};
 use dtkc_item::{Batch, ItemShape, Items};
@@ -178,6 +179,15 @@ pub struct Answers {
     pub width: usize,
     /// `[n, width]` row-major.
     pub embedding: Vec<f32>,
+}
+
+impl Answers {
+    /// From memberships `[n, k]` and embeddings `[n, width]`.
+    pub(crate) fn read(membership: Tensor<2>, embedding: Tensor<2>) -> Self {
+        let ([_, clusters], [_, width]) = (membership.dims(), embedding.dims());
+        let values = |tensor: Tensor<2>| tensor.into_data().iter::<f32>().collect();
+        Self { clusters, membership: values(membership), width, embedding: values(embedding) }
+    }
 }
 
 /// The items of a run, as a learner may ask for them.

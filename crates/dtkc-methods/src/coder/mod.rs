@@ -3,9 +3,12 @@
 mod codes;
 mod loss;
 mod pretraining;
+mod start;
 
 pub use loss::CodeLoss;
 pub use pretraining::Pretraining;
 
 pub(crate) use codes::{Codes, Images, all_codes, measure_statistics};
-pub(crate) use pretraining::{Pretrainer, adopt};
+pub(crate) use pretraining::Pretrainer;
+use pretraining::adopt;
+pub(crate) use start::{Start, check_task};

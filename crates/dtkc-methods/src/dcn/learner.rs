@@ -9,13 +9,13 @@ use dtkc_item::{Batch, ItemShape, Items};
 use dtkc_onnx::{Layer, Network, Weights};
 
 use super::{Centres, Settings};
-use crate::coder::{Images, Pretrainer, adopt, all_codes, measure_statistics};
-use crate::kmeans::{self, KmeansOptions, kmeans, lloyd_from};
+use crate::coder::{Images, Pretrainer, Start, all_codes, measure_statistics};
+use crate::kmeans::{KmeansOptions, kmeans, lloyd_from};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
 };
 use crate::optimizer::Optimizer;
-use crate::{LearnError, Method, SettingError, Task, arrays};
+use crate::{LearnError, Method, Task, arrays};
 
 const PRETRAINED: usize = 0;
 const CENTRED: usize = 1;
@@ -44,22 +44,15 @@ pub struct DcnLearner {
 impl DcnLearner {
     /// New weights from `seed`, or another run's autoencoder.
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
-        let shape = kmeans::images(Method::Dcn, task.input)?;
-        let device = task.device.clone().autodiff();
-        let mut model = Autoencoder::init(&settings.network, shape, &device, seed).map_err(SettingError::from)?;
-        adopt(&mut model, task)?;
+        let start = Start::new(Method::Dcn, &settings.network, &settings.pretraining, task, seed)?;
         let stage = |name, epochs| Stage { name, epochs };
         let code = settings.network.code;
         Ok(Self {
-            stages: vec![
-                settings.pretraining.stage(task),
-                stage(INITIALISATION, 0),
-                stage(CLUSTERING, task.plan.epochs),
-            ],
+            stages: vec![start.pretraining, stage(INITIALISATION, 0), stage(CLUSTERING, task.plan.epochs)],
             clusters: task.clusters,
-            images: Images { shape, device: task.device.clone() },
+            images: start.images,
             seed,
-            model,
+            model: start.autoencoder,
             pretrainer: Pretrainer::new(&settings.pretraining),
             optimizer: Optimizer::new(&settings.optim),
             stage: PRETRAINED,
@@ -192,14 +185,7 @@ impl Learner for DcnLearner {
     fn answers(&self, items: &Items) -> Answers {
         let x = self.images.read(items);
         let code = self.model.valid().encode(x.clone(), Norms::Running).code;
-        let width = code.dims()[1];
-        let membership = student_t(code.clone(), self.rows(self.centres.values.clone(), &x));
-        Answers {
-            clusters: self.clusters,
-            membership: membership.into_data().iter::<f32>().collect(),
-            width,
-            embedding: code.into_data().iter::<f32>().collect(),
-        }
+        Answers::read(student_t(code.clone(), self.rows(self.centres.values.clone(), &x)), code)
     }
 
     fn clusters(&self) -> usize {

@@ -4,19 +4,19 @@ use burn::module::Module as _;
 use burn::tensor::{Tensor, TensorData};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::loss::{Collector, LossTerms, divergence_from, student_t};
-use dtkc_core::{Autoencoder, LossValues, NamedArray, Norms, Values, mean_square_error};
+use dtkc_core::{LossValues, NamedArray, Norms, Values, mean_square_error};
 use dtkc_item::{Batch, ItemShape, Items};
 use dtkc_onnx::{Layer, Network, Weights};
 
 use super::targets::{self, Targets, sharpened};
 use super::{Centred, Settings};
-use crate::coder::{Images, Pretrainer, adopt, all_codes, measure_statistics};
-use crate::kmeans::{self, KmeansOptions, kmeans};
+use crate::coder::{Images, Pretrainer, Start, all_codes, measure_statistics};
+use crate::kmeans::{KmeansOptions, kmeans};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
 };
 use crate::optimizer::Optimizer;
-use crate::{LearnError, Method, SettingError, Task, arrays};
+use crate::{LearnError, Method, Task, arrays};
 
 const PRETRAINED: usize = 0;
 const CENTRED: usize = 1;
@@ -44,22 +44,15 @@ pub struct DecLearner {
 impl DecLearner {
     /// New weights from `seed`, or another run's autoencoder.
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
-        let shape = kmeans::images(Method::Dec, task.input)?;
+        let start = Start::new(Method::Dec, &settings.network, &settings.pretraining, task, seed)?;
         let device = task.device.clone().autodiff();
-        let coder = Autoencoder::init(&settings.network, shape, &device, seed).map_err(SettingError::from)?;
-        let mut model = Centred::new(coder, task.clusters, settings.network.code, &device);
-        adopt(&mut model.coder, task)?;
         let stage = |name, epochs| Stage { name, epochs };
         Ok(Self {
-            stages: vec![
-                settings.pretraining.stage(task),
-                stage(INITIALISATION, 0),
-                stage(CLUSTERING, task.plan.epochs),
-            ],
+            stages: vec![start.pretraining, stage(INITIALISATION, 0), stage(CLUSTERING, task.plan.epochs)],
             clusters: task.clusters,
-            images: Images { shape, device: task.device.clone() },
+            images: start.images,
             seed,
-            model,
+            model: Centred::new(start.autoencoder, task.clusters, settings.network.code, &device),
             pretrainer: Pretrainer::new(&settings.pretraining),
             optimizer: Optimizer::new(&settings.optim),
             stage: PRETRAINED,
@@ -205,14 +198,7 @@ impl Learner for DecLearner {
     fn answers(&self, items: &Items) -> Answers {
         let model = self.model.valid();
         let code = model.coder.encode(self.images.read(items), Norms::Running).code;
-        let width = code.dims()[1];
-        let membership = student_t(code.clone(), model.centres.val());
-        Answers {
-            clusters: self.clusters,
-            membership: membership.into_data().iter::<f32>().collect(),
-            width,
-            embedding: code.into_data().iter::<f32>().collect(),
-        }
+        Answers::read(student_t(code.clone(), model.centres.val()), code)
     }
 
     fn clusters(&self) -> usize {

@@ -180,13 +180,7 @@ impl Learner for DtkcLearner {
 
     fn answers(&self, items: &Items) -> Answers {
         let output = self.model.valid().forward_eval(self.clean(items));
-        let [_, width] = output.embedding.dims();
-        Answers {
-            clusters: self.clusters(),
-            membership: output.membership.into_data().iter::<f32>().collect(),
-            width,
-            embedding: output.embedding.into_data().iter::<f32>().collect(),
-        }
+        Answers::read(output.membership, output.embedding)
     }
 
     fn clusters(&self) -> usize {

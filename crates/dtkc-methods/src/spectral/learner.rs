@@ -158,13 +158,7 @@ impl Learner for SpectralLearner {
 
     fn answers(&self, items: &Items) -> Answers {
         let output = self.model.valid().forward_eval(self.images(items, &self.device));
-        let [_, width] = output.embedding.dims();
-        Answers {
-            clusters: self.clusters(),
-            membership: output.membership.into_data().iter::<f32>().collect(),
-            width,
-            embedding: output.embedding.into_data().iter::<f32>().collect(),
-        }
+        Answers::read(output.membership, output.embedding)
     }
 
     fn clusters(&self) -> usize {

@@ -13,15 +13,15 @@ use super::affinity::{affinities, spectral_loss, square_tensor};
 use super::orthonormal::{orthonormal, orthonormaliser};
 use super::pairs::{Partners, contrastive_loss};
 use super::table::Table;
-use crate::coder::{Codes, Images, Pretrainer, adopt, all_codes, measure_statistics};
-use crate::kmeans::{self, KmeansOptions, Points, kmeans};
+use crate::coder::{Codes, Images, Pretrainer, Start, all_codes, measure_statistics};
+use crate::kmeans::{KmeansOptions, Points, kmeans};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
 };
 use crate::optimizer::Optimizer;
 use crate::random::Random;
 use crate::spectral::Neighbours;
-use crate::{LearnError, Method, SettingError, Task, arrays};
+use crate::{LearnError, Method, Task, arrays};
 
 const PRETRAINED: usize = 0;
 const SIAMESE: usize = 1;
@@ -55,24 +55,22 @@ pub struct SpectralnetLearner {
 impl SpectralnetLearner {
     /// New weights from `seed`, or another run's autoencoder.
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
-        let shape = kmeans::images(Method::Spectralnet, task.input)?;
+        let start = Start::new(Method::Spectralnet, &settings.network, &settings.pretraining, task, seed)?;
         let device = task.device.clone().autodiff();
-        let mut autoencoder = Autoencoder::init(&settings.network, shape, &device, seed).map_err(SettingError::from)?;
-        adopt(&mut autoencoder, task)?;
         let (code, k) = (settings.network.code, task.clusters);
         let sizes = |hidden: &[usize], end: usize| [&[code], hidden, &[end]].concat();
         let siamese = sizes(&settings.siamese.hidden, settings.siamese.outputs);
         let stage = |name, epochs| Stage { name, epochs };
         Ok(Self {
             stages: vec![
-                settings.pretraining.stage(task),
+                start.pretraining,
                 stage("siamese", settings.siamese.epochs),
                 stage(CLUSTERING, task.plan.epochs),
             ],
             clusters: k,
-            images: Images { shape, device: task.device.clone() },
+            images: start.images,
             seed,
-            autoencoder,
+            autoencoder: start.autoencoder,
             siamese: Mlp::init(&siamese, End::Linear, &device, seed.wrapping_add(1)),
             network: Mlp::init(&sizes(&settings.hidden, k), End::Tanh, &device, seed.wrapping_add(2)),
             last: (0..k * k).map(|at| if at / k == at % k { 1.0 } else { 0.0 }).collect(),
@@ -278,13 +276,7 @@ impl Learner for SpectralnetLearner {
         let code = self.autoencoder.valid().encode(self.images.read(items), Norms::Running).code;
         let output = self.network.valid().forward(code).output;
         let outputs = output.matmul(self.rows(self.last.clone(), k, false));
-        let membership = student_t(outputs.clone(), self.rows(self.centre_values(), k, false));
-        Answers {
-            clusters: k,
-            membership: membership.into_data().iter::<f32>().collect(),
-            width: k,
-            embedding: outputs.into_data().iter::<f32>().collect(),
-        }
+        Answers::read(student_t(outputs.clone(), self.rows(self.centre_values(), k, false)), outputs)
     }
 
     fn clusters(&self) -> usize {

@@ -5,8 +5,7 @@ use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
 use super::SpectralnetLearner;
-use crate::coder::{CodeLoss, Pretraining};
-use crate::kmeans::images;
+use crate::coder::{CodeLoss, Pretraining, check_task};
 use crate::learner::Learner;
 use crate::optimizer::{OptimConfig, Schedule};
 use crate::plan::open_epochs;
@@ -136,11 +135,7 @@ impl MethodTable for Settings {
     }
 
     fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {
-        let shape = images(Method::Spectralnet, input)?;
-        if clusters < 2 {
-            return Err(SettingError::from(ConfigError::Clusters(clusters)).into());
-        }
-        Ok(self.network.check(shape).map_err(SettingError::from)?)
+        check_task(Method::Spectralnet, &self.network, input, clusters)
     }
 
     fn learner(&self, task: &Task, seed: u64) -> Result<Box<dyn Learner>, LearnError> {
