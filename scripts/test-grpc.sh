@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests the inference protocol over gRPC (the feature `grpc` of dtkc-serve, off unless a program is built with it): our own
-# tests, then the stock clients of Triton and of KServe. Not part of scripts/test.sh, because they come from the network.
+# tests, the stock clients of Triton and of KServe, and hostile ones. Not part of scripts/test.sh, because they come from the network.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/setup.sh
@@ -14,3 +14,5 @@ python_with triton-grpc "tritonclient[grpc]==2.73.0" numpy
 "$python" scripts/check-triton-grpc.py "$grpc" "$model" secret
 python_with kserve "kserve==0.21.0"
 "$python" scripts/check-kserve.py "$address" "$model" "$grpc" secret
+python_with h2 "h2==4.4.1"
+"$python" scripts/abuse-grpc.py "$address" "$grpc" "$server" "$model" secret

@@ -243,3 +243,48 @@ pub fn infer(front: &[u8], model: &str, id: Option<&str>, told: &Told) -> Result
         .iter()
         .fold(described, |message, Output { values, .. }| message.put(6, values.bytes(), |out| values.append_to(out))))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A whole request, in the order of the fields.
+    fn request() -> Vec<u8> {
+        let parameter = Message::default().text(1, "classification").message(2, &Message::default().text(3, "x"));
+        let contents = Message::default().numbers(4, [0, 7, 255].into_iter());
+        let input = Message::default().text(1, "image").text(2, "UINT8").numbers(3, [1, 3, 1, 1].into_iter());
+        let input = input.message(4, &parameter).message(5, &contents);
+        let output = Message::default().text(1, "cluster").message(2, &parameter);
+        let named = Message::default().text(1, "small").text(2, "1").text(3, "id").message(4, &parameter);
+        named.message(5, &input).message(6, &output).into_bytes()
+    }
+
+    #[test]
+    fn a_request_is_read_whole() {
+        let Infer { about, request, raw } = Infer::read(request().into()).unwrap();
+        assert_eq!((about.model.as_str(), about.version(), request.id.as_deref()), ("small", Some("1"), Some("id")));
+        let [input] = request.inputs.0.as_slice() else { panic!("one input") };
+        assert_eq!((input.shape.0.as_slice(), input.data.as_deref()), (&[1, 3, 1, 1][..], Some(&[0, 7, 255][..])));
+        assert_eq!(request.outputs.unwrap().0[0].name, "cluster");
+        assert!(raw.is_empty());
+    }
+
+    proptest! {
+        /// Damaged anywhere, it is refused or read, and that is all.
+        #[test]
+        fn damage_breaks_nothing(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6), cut in 0usize..40) {
+            let mut bytes = request();
+            for (at, byte) in changes {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            bytes.truncate(bytes.len() - cut);
+            if let Ok(Infer { request, .. }) = Infer::read(bytes.into()) {
+                prop_assert!(request.inputs.0.len() <= 1);
+            }
+        }
+    }
+}

@@ -33,6 +33,7 @@ use tokio_rustls::TlsAcceptor;
 
 use self::call::{Call, Caller};
 use crate::connection::Exchange;
+use crate::error::ApiError;
 use crate::http;
 use crate::state::State;
 
@@ -102,12 +103,15 @@ async fn talk(
     loop {
         tokio::select! {
             accepted = h2.accept() => match accepted {
-                Some(accepted) => {
-                    let (request, respond) = accepted?;
+                Some(Ok((request, respond))) => {
                     exchange.get_or_insert_with(|| Exchange::begin(&connection, false));
                     calls.push(Call::new(state.clone(), caller.clone(), request, respond).serve());
                 }
-                None => return Ok(()),
+                ended => {
+                    // Nobody is there to be answered any more.
+                    (0..calls.len()).for_each(|_| state.metrics.error(ApiError::ClientGone.code()));
+                    return ended.map_or(Ok(()), |ended| Ok(ended.map(drop)?));
+                }
             },
             Some(()) = calls.next() => if calls.is_empty() {
                 exchange = None;

@@ -1,151 +1,20 @@
-//! A gRPC client with the messages as prost derives them, so that nothing here reads or writes with the service's code.
-#![allow(dead_code, clippy::unwrap_used)]
+//! A gRPC client that shares no code with the service.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use actix_web::web::Bytes;
 use dtkc_testing::LONG;
-use h2::client::SendRequest;
+use h2::RecvStream;
+use h2::client::{ResponseFuture, SendRequest};
 use http::{HeaderMap, Request};
 use prost::Message;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Runtime};
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Nothing {}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Yes {
-    #[prost(bool, tag = "1")]
-    pub yes: bool,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ModelRequest {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(string, tag = "2")]
-    pub version: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ServerMetadata {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(string, tag = "2")]
-    pub version: String,
-    #[prost(string, repeated, tag = "3")]
-    pub extensions: Vec<String>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ModelMetadata {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(string, repeated, tag = "2")]
-    pub versions: Vec<String>,
-    #[prost(string, tag = "3")]
-    pub platform: String,
-    #[prost(message, repeated, tag = "4")]
-    pub inputs: Vec<Tensor>,
-    #[prost(message, repeated, tag = "5")]
-    pub outputs: Vec<Tensor>,
-}
-
-/// A tensor of a request, an answer or a description.
-#[derive(Clone, PartialEq, Message)]
-pub struct Tensor {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(string, tag = "2")]
-    pub datatype: String,
-    #[prost(int64, repeated, tag = "3")]
-    pub shape: Vec<i64>,
-    #[prost(message, repeated, tag = "4")]
-    pub parameters: Vec<Parameter>,
-    #[prost(message, optional, tag = "5")]
-    pub contents: Option<Contents>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Parameter {
-    #[prost(string, tag = "1")]
-    pub key: String,
-    #[prost(message, optional, tag = "2")]
-    pub value: Option<ParameterValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ParameterValue {
-    #[prost(int64, tag = "2")]
-    pub number: i64,
-    #[prost(string, tag = "3")]
-    pub text: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Contents {
-    #[prost(uint32, repeated, tag = "4")]
-    pub uint: Vec<u32>,
-    #[prost(float, repeated, tag = "6")]
-    pub fp32: Vec<f32>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Wanted {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(message, repeated, tag = "2")]
-    pub parameters: Vec<Parameter>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct InferRequest {
-    #[prost(string, tag = "1")]
-    pub model_name: String,
-    #[prost(string, tag = "2")]
-    pub model_version: String,
-    #[prost(string, tag = "3")]
-    pub id: String,
-    #[prost(message, repeated, tag = "5")]
-    pub inputs: Vec<Tensor>,
-    #[prost(message, repeated, tag = "6")]
-    pub outputs: Vec<Wanted>,
-    #[prost(bytes = "vec", repeated, tag = "7")]
-    pub raw: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct InferAnswer {
-    #[prost(string, tag = "1")]
-    pub model_name: String,
-    #[prost(string, tag = "2")]
-    pub model_version: String,
-    #[prost(string, tag = "3")]
-    pub id: String,
-    #[prost(message, repeated, tag = "5")]
-    pub outputs: Vec<Tensor>,
-    #[prost(bytes = "vec", repeated, tag = "6")]
-    pub raw: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Index {
-    #[prost(message, repeated, tag = "1")]
-    pub models: Vec<Model>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Model {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(string, tag = "2")]
-    pub version: String,
-    #[prost(string, tag = "3")]
-    pub state: String,
-    #[prost(string, tag = "4")]
-    pub reason: String,
-}
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// The answer to a call.
 #[derive(Debug)]
@@ -194,15 +63,58 @@ impl Channel {
 
     /// `Err` where the server does not want the connection.
     pub fn try_open(address: SocketAddr) -> Result<Self, String> {
+        Self::over(address, |stream| async { Ok(stream) })
+    }
+
+    /// Encrypted, by whoever has that certificate.
+    pub fn encrypted(address: SocketAddr, certificate: CertificateDer<'static>) -> Result<Self, String> {
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate).unwrap();
+        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let mut config = config.with_root_certificates(roots).with_no_client_auth();
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        let connector = TlsConnector::from(Arc::new(config));
+        Self::over(address, |stream| async move {
+            let stream = connector.connect(address.ip().into(), stream).await?;
+            assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+            Ok(stream)
+        })
+    }
+
+    fn over<S, F>(address: SocketAddr, prepare: impl FnOnce(TcpStream) -> F) -> Result<Self, String>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        F: Future<Output = std::io::Result<S>>,
+    {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let send = runtime.block_on(async {
             let stream = TcpStream::connect(address).await.map_err(|e| e.to_string())?;
-            let (mut send, connection) = h2::client::handshake(stream).await.map_err(|e| e.to_string())?;
+            let stream = prepare(stream).await.map_err(|e| e.to_string())?;
+            let (send, connection) = h2::client::handshake(stream).await.map_err(|e| e.to_string())?;
             tokio::spawn(connection);
-            send = send.ready().await.map_err(|e| e.to_string())?;
-            Ok::<_, String>(send)
+            send.ready().await.map_err(|e| e.to_string())
         })?;
         Ok(Self { runtime, send, authority: address.to_string() })
+    }
+
+    /// Sends a call and does not wait for its answer. It goes out with the next [`Channel::turn`].
+    pub fn begin(&mut self, method: &str, message: &impl Message) -> ResponseFuture {
+        let path = format!("http://{}/inference.GRPCInferenceService/{method}", self.authority);
+        let request = Request::post(path).header("content-type", "application/grpc").body(()).unwrap();
+        let (response, mut stream) = self.send.send_request(request, false).unwrap();
+        stream.send_data(framed(&message.encode_to_vec()).into(), true).unwrap();
+        response
+    }
+
+    /// Waits for the head of an answer and reads nothing more.
+    pub fn head(&mut self, response: ResponseFuture) -> RecvStream {
+        self.runtime.block_on(response).unwrap().into_body()
+    }
+
+    /// Lets the connection read and write for a moment. Otherwise it does so only while a call is waited for.
+    pub fn turn(&mut self) {
+        self.runtime.block_on(async { tokio::time::sleep(std::time::Duration::from_millis(1)).await });
     }
 
     /// From now on the service is called by another name.
