@@ -14,7 +14,7 @@ use std::io::Write as _;
 
 use dtkc_core::augment::BatchKey;
 use dtkc_methods::Learner;
-use dtkc_methods::learner::{Passes as _, StepClock, StepPlace};
+use dtkc_methods::learner::{EpochPlace, Passes as _, StepClock, StepPlace};
 use dtkc_methods::places::{self, Pass, Purpose};
 use dtkc_observe::Observer;
 use ndarray::Array2;
@@ -98,7 +98,7 @@ impl Search<'_> {
         Ok(Trial { clusters, score: (stability + silhouette) / 2.0, stability, silhouette, used_clusters })
     }
 
-    /// Trains a new learner for `trial_steps` steps of its last stage, after all stages before it.
+    /// Trains a new learner for `trial_steps` steps of its last stage, after at most as many of each stage before it.
     fn short_run(&mut self, clusters: usize, attempt: usize) -> Result<Box<dyn Learner>, TrainError> {
         let place = [clusters as u64, attempt as u64];
         let seed = self.config.run.seed;
@@ -112,28 +112,55 @@ impl Search<'_> {
         for (stage, described) in stages.iter().enumerate() {
             learner.enter(stage, &mut self.data)?;
             let is_last = stage + 1 == stages.len();
-            let steps = if is_last { steps } else { described.epochs * self.data.steps() };
+            // What comes before is kept as short as the trial itself.
+            let steps = if is_last { steps } else { steps.min(described.epochs * self.data.steps()) };
             self.train(learner.as_mut(), Stretch { stage, steps, epochs: described.epochs, attempt, views })?;
         }
         Ok(learner)
     }
 
     fn train(&mut self, learner: &mut dyn Learner, stretch: Stretch) -> Result<(), TrainError> {
-        let Stretch { stage, steps, epochs, attempt, views } = stretch;
         let per_epoch = self.data.steps();
-        let mut step = 0;
-        for epoch in 0..steps.div_ceil(per_epoch) {
-            for batch in self.data.from(Pass::Trial { attempt, epoch }, 0).take(steps - step) {
-                let key = BatchKey { seed: views, epoch: epoch as u64, batch: (step % per_epoch) as u64 };
-                let at = StepPlace { stage, epoch: step as f64 / per_epoch as f64, epochs, views: key };
-                learner.step(&batch?, &at, &mut StepClock::start());
-                step += 1;
-                self.observer.advance(1);
-                if self.observer.stop() {
-                    let root = self.run.root().display();
-                    let text = format!("the numbers tried so far are saved; go on with `dtkc-train resume {root}`");
-                    return Err(TrainError::Interrupted(text));
-                }
+        let mut left = stretch.steps;
+        for epoch in 0..stretch.steps.div_ceil(per_epoch) {
+            let steps = left.min(per_epoch);
+            self.pass(learner, &stretch, epoch, steps)?;
+            left -= steps;
+            let place = EpochPlace { stage: stretch.stage, done: epoch + 1, epochs: stretch.epochs };
+            if learner.end_epoch(&place, &mut self.data)?.converged {
+                self.observer.advance(left as u64);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first `steps` steps of an epoch.
+    fn pass(
+        &mut self,
+        learner: &mut dyn Learner,
+        stretch: &Stretch,
+        epoch: usize,
+        steps: usize,
+    ) -> Result<(), TrainError> {
+        let &Stretch { stage, epochs, attempt, views, .. } = stretch;
+        let (pass, per_epoch) = (Pass::Trial { attempt, epoch }, self.data.steps());
+        let mut source = self.data.from(pass, 0);
+        for step in 0..steps {
+            if learner.is_refresh_due(stage) {
+                drop(source);
+                learner.refresh(&mut self.data)?;
+                source = self.data.from(pass, step);
+            }
+            let Some(batch) = source.next() else { break };
+            let key = BatchKey { seed: views, epoch: epoch as u64, batch: step as u64 };
+            let at = StepPlace { stage, epoch: epoch as f64 + step as f64 / per_epoch as f64, epochs, views: key };
+            learner.step(&batch?, &at, &mut StepClock::start());
+            self.observer.advance(1);
+            if self.observer.stop() {
+                let root = self.run.root().display();
+                let text = format!("the numbers tried so far are saved; go on with `dtkc-train resume {root}`");
+                return Err(TrainError::Interrupted(text));
             }
         }
         Ok(())

@@ -109,7 +109,7 @@ async fn talk(
                 }
                 ended => {
                     // Nobody is there to be answered any more.
-                    calls.iter().for_each(|_| state.metrics.error(ApiError::ClientGone.code()));
+                    (0..calls.len()).for_each(|_| state.metrics.error(ApiError::ClientGone.code()));
                     return ended.map_or(Ok(()), |ended| Ok(ended.map(drop)?));
                 }
             },
