@@ -200,6 +200,20 @@ fn another_methods_preset_is_refused_with_the_names_that_exist() {
 }
 
 #[test]
+fn the_number_of_clusters_can_be_looked_for_with_other_methods() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 60, false);
+    for method in [Method::Kmeans, Method::Dec, Method::Dcn, Method::Spectralnet] {
+        let out = place.path(method.name());
+        let auto = ["--clusters", "auto", "--k-range", "2..3", "--set", "run.trial_steps=6", "--runs", "1"];
+        run(&mut fit(method, &data, &out, &auto));
+        let trials = std::fs::read_to_string(out.join("clusters.jsonl")).unwrap();
+        assert_eq!(trials.lines().count(), 2, "{method}: {trials}");
+        assert!(out.join("summary.json").exists());
+    }
+}
+
+#[test]
 fn more_clusters_than_images_are_refused_before_any_work() {
     let place = Place::new();
     let data = place.dataset("a.h5", 20, false);
