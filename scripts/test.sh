@@ -49,5 +49,15 @@ else
   skipped+=("cargo-deny (not installed)")
 fi
 
+step "advisories"
+# Its exit code is the same for an advisory and for a database that cannot be fetched; only the first has a report.
+if ! cargo audit --version >/dev/null 2>&1; then
+  skipped+=("cargo-audit (not installed)")
+elif [ -z "$(cargo audit --json 2>/dev/null)" ]; then
+  skipped+=("cargo-audit (its database cannot be fetched)")
+else
+  cargo audit --no-fetch
+fi
+
 printf '\nall checks passed\n'
 for check in "${skipped[@]}"; do printf 'not run: %s\n' "$check"; done

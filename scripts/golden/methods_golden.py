@@ -206,12 +206,18 @@ def pieces(rng):
     w = torch.tensor(ties)
     loss = (w * ((outputs[:, None] - outputs[None]) ** 2).sum(2)).sum() / (2 * n)
     (slope,) = torch.autograd.grad(loss, [outputs])
+    # The same loss with the outputs made orthonormal first, differentiated through the factor.
+    turned = np.sqrt(n) * torch.linalg.solve_triangular(torch.linalg.cholesky(outputs.T @ outputs), outputs.T,
+                                                        upper=False).T
+    orthonormal = (w * ((turned[:, None] - turned[None]) ** 2).sum(2)).sum() / (2 * n)
+    (through,) = torch.autograd.grad(orthonormal, [outputs])
     raw = outputs.detach().numpy()
     layer = np.sqrt(n) * np.linalg.inv(np.linalg.cholesky(raw.T @ raw)).T
     return {
         "own": plain(own), "near": plain(near), "far": plain(far), "contrast": contrast.item(),
         "contrast_slopes": [plain(s) for s in slopes], "points": plain(points), "ties": plain(ties),
         "outputs": plain(outputs), "spectral_loss": loss.item(), "spectral_slope": plain(slope), "layer": plain(layer),
+        "orthonormal_loss": orthonormal.item(), "orthonormal_slope": plain(through),
     }
 
 

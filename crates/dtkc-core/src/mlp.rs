@@ -7,7 +7,7 @@ use dtkc_onnx::Layer;
 use crate::StateError;
 use crate::config::Init;
 use crate::model::freeze;
-use crate::model::init::{Maker, he};
+use crate::model::init::{Maker, glorot};
 use crate::model::layers::Dense;
 use crate::model::state::{self, NamedArray, Parameters, Visit, each_of_dense};
 
@@ -40,14 +40,15 @@ pub struct MlpOutput {
 }
 
 impl Mlp {
-    /// New layers between `sizes` values: He-uniform weights, zero biases; the same bits for the same seed on every device.
+    /// New layers between `sizes` values: Glorot-uniform weights, zero biases; the same bits for the same seed on every
+    /// device.
     pub fn init(sizes: &[usize], end: End, device: &Device, seed: u64) -> Self {
-        Self::make(&mut Maker::new(Init::Uniform, device, seed), sizes, end, he)
+        Self::make(&mut Maker::new(Init::Uniform, device, seed), sizes, end, glorot)
     }
 
-    /// The same with weights uniform within `limit` of the number of inputs.
-    pub(crate) fn make(maker: &mut Maker<'_>, sizes: &[usize], end: End, limit: fn(usize) -> f32) -> Self {
-        let layer = |pair: &[usize]| maker.dense(pair[0], pair[1], limit(pair[0]));
+    /// The same with weights uniform within `limit` of the numbers of inputs and outputs.
+    pub(crate) fn make(maker: &mut Maker<'_>, sizes: &[usize], end: End, limit: fn(usize, usize) -> f32) -> Self {
+        let layer = |pair: &[usize]| maker.dense(pair[0], pair[1], limit(pair[0], pair[1]));
         Self { layers: sizes.windows(2).map(layer).collect(), end }
     }
 

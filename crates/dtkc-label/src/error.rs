@@ -60,12 +60,17 @@ impl LabelError {
 
     /// An error about a file, or standard output, that could not be written. `remedy` says what to do.
     pub fn unwritable(what: impl std::fmt::Display, error: &dyn std::fmt::Display, remedy: &str) -> Self {
-        let text = error.to_string();
+        let (what, text) = (what.to_string(), error.to_string());
+        // It may say already what it is about.
+        let text = ["cannot write ", ""]
+            .iter()
+            .find_map(|before| text.strip_prefix(&format!("{before}{what}: ")))
+            .unwrap_or(&text);
         // By the words: Parquet, HDF5 and dtkc-data hand the system's error on as text.
         let full = ["No space left on device", "not enough space on the disk", "the disk is full"]
             .iter()
             .any(|words| text.contains(words));
-        let (reason, first) = if full { ("the disk is full", "free some space") } else { (text.as_str(), "") };
+        let (reason, first) = if full { ("the disk is full", "free some space") } else { (text, "") };
         let remedy = [first, remedy].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", and ");
         let remedy = if remedy.is_empty() { remedy } else { format!("; {remedy}") };
         Self::Settings(format!("{what} cannot be written ({reason}){remedy}"))
@@ -93,5 +98,8 @@ mod tests {
         assert_eq!(text(full(), "run it"), "a.csv cannot be written (the disk is full); free some space, and run it");
         assert_eq!(text(io::Error::other("broken"), "run it"), "a.csv cannot be written (broken); run it");
         assert_eq!(text(io::Error::other("broken"), ""), "a.csv cannot be written (broken)");
+        for named in ["cannot write a.csv: broken", "a.csv: broken"] {
+            assert_eq!(text(io::Error::other(named), ""), "a.csv cannot be written (broken)");
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! The list of images that could not be labelled.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use csv::Writer;
 use dtkc_files::Pending;
 use dtkc_human::cell;
-use fs_err::File;
 
 use crate::error::{LabelError, Result};
 use crate::journal::with_suffix;
@@ -38,7 +38,7 @@ impl FailureList {
         let Err(error) = &row.outcome else { return Ok(()) };
         if self.open.is_none() {
             let pending = Pending::beside(&self.target)?;
-            let mut writer = Writer::from_writer(File::create(pending.path())?);
+            let mut writer = Writer::from_writer(pending.open()?);
             writer.write_record(["index", "path", "code", "reason"]).map_err(|e| LabelError::wrap(&self.target, e))?;
             self.open = Some((pending, writer));
         }
@@ -55,7 +55,7 @@ impl FailureList {
         let Some((pending, mut writer)) = self.open else {
             return Ok(dtkc_files::remove(&self.target).map(|()| None)?);
         };
-        writer.flush()?;
+        writer.flush().map_err(|error| pending.failed(&error))?;
         drop(writer);
         pending.commit()?;
         Ok(Some(self.target))

@@ -38,22 +38,31 @@ impl Writing {
     /// Starts beside the target.
     pub fn start(target: &Target) -> Result<Self> {
         let pending = Pending::beside(&target.path)?;
-        let writer = output::create(&pending, target.format, &target.layout, target.images)?;
+        let writer = output::create(&pending, target.format, &target.layout, target.images);
+        let writer = writer.map_err(|error| about(&pending, error))?;
         Ok(Self { pending, writer, failures: FailureList::new(&target.failed) })
     }
 
     /// Writes rows, and the pixels of the labelled ones where the form wants them.
     pub fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
-        self.writer.write(rows, pixels)?;
+        self.writer.write(rows, pixels).map_err(|error| about(&self.pending, error))?;
         rows.iter().try_for_each(|row| self.failures.add(row))
     }
 
     /// Gives the file its name. Says where failures are listed, if there are any.
     pub fn finish(self) -> Result<Option<PathBuf>> {
-        self.writer.finish()?;
+        self.writer.finish().map_err(|error| about(&self.pending, error))?;
         let list = self.failures.finish()?;
         self.pending.commit()?;
         Ok(list)
+    }
+}
+
+/// What the system says about a write names no file; people know this one by the name that it will have.
+fn about(pending: &Pending, error: LabelError) -> LabelError {
+    match error {
+        LabelError::Io(error) => pending.failed(&error).into(),
+        other => other,
     }
 }
 

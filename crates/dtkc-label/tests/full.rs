@@ -39,6 +39,7 @@ fn a_file_that_cannot_be_written_is_told_in_one_sentence_and_can_be_resumed() {
             assert_eq!(text.lines().count(), 1, "{blocks} {output}: {text}");
             let told = ["File too large", "larger than the system allows"].iter().any(|words| text.contains(words));
             assert!(text.contains("out.") && told, "{blocks} {output}: {text}");
+            assert!(!text.contains(".partial"), "{blocks} {output}: {text}");
             assert!(!place.path(output).exists());
         }
         place.run_line(&format!("{arguments} --resume")).ok();
@@ -47,6 +48,30 @@ fn a_file_that_cannot_be_written_is_told_in_one_sentence_and_can_be_resumed() {
         fresh.write("photos/0007.png", "no image");
         fresh.run_line(&arguments).ok();
         assert!(place.read(output) == fresh.read(output), "{output}");
+    }
+}
+
+/// The file on its way has a name that nobody else knows; errors of writing to it named it.
+#[test]
+fn an_output_that_cannot_be_joined_from_its_parts_is_called_by_its_name() {
+    let place = Place::new();
+    place.images("photos", 600);
+    for number in 0..300 {
+        place.write(&format!("photos/{number:04}.png"), "no image");
+    }
+    for ending in ["csv", "jsonl", "parquet", "h5"] {
+        let parts = [1, 2].map(|shard| format!("{ending}-{shard}.{ending}"));
+        for (part, shard) in parts.iter().zip(["1/2", "2/2"]) {
+            place.ok(&["--input", "photos", "--shard", shard, "--embedding", "--probabilities", "--output", part]);
+        }
+        // Less than the file, less than the list of failures where that is larger, and nothing at all.
+        for blocks in [0, 8, 16] {
+            let said = limited(&place, blocks, &format!("merge -q --output all.{ending} {}", parts.join(" ")));
+            let text = &said.err;
+            assert!(said.code == 1 && text.lines().count() == 1, "{blocks} {ending}: {said:?}");
+            assert!(text.contains(&format!("all.{ending}")) && !text.contains(".partial"), "{blocks} {ending}: {text}");
+            assert!(!place.path(&format!("all.{ending}")).exists());
+        }
     }
 }
 

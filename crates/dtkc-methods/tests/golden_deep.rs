@@ -11,7 +11,7 @@ use dtkc_methods::kmeans::Points;
 use dtkc_methods::learner::{Passes, StepClock, StepPlace, StepResult};
 use dtkc_methods::optimizer::OptimConfig;
 use dtkc_methods::places::Pass;
-use dtkc_methods::spectralnet::{affinities, contrastive_loss, orthonormaliser, spectral_loss};
+use dtkc_methods::spectralnet::{affinities, contrastive_loss, orthonormal, orthonormaliser, spectral_loss};
 use dtkc_methods::{LearnError, Learner, MethodTable, Task, TrainPlan, dcn, dec};
 use serde::Deserialize;
 
@@ -75,6 +75,8 @@ struct Pieces {
     spectral_loss: f64,
     spectral_slope: Array,
     layer: Array,
+    orthonormal_loss: f64,
+    orthonormal_slope: Array,
 }
 
 fn golden() -> Golden {
@@ -302,6 +304,10 @@ fn the_parts_of_spectralnet_are_those_of_pytorch() {
     let loss = spectral_loss(outputs.clone(), pieces.ties.tensor().detach());
     close("spectral loss", &[read(loss.clone())], &[pieces.spectral_loss]);
     close("slope of the spectral loss", &slope(&outputs, &loss.backward()), &pieces.spectral_slope.values);
+    let raw = pieces.outputs.tensor();
+    let loss = spectral_loss(orthonormal(raw.clone()), pieces.ties.tensor().detach());
+    close("orthonormal loss", &[read(loss.clone())], &[pieces.orthonormal_loss]);
+    close("slope through the layer", &slope(&raw, &loss.backward()), &pieces.orthonormal_slope.values);
     close("layer", &wide(&orthonormaliser(&pieces.outputs.narrow(), 4)), &pieces.layer.values);
 }
 

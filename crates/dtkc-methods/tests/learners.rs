@@ -11,7 +11,7 @@ use dtkc_methods::places::{self, Pass};
 use dtkc_methods::{LearnError, Method, Task};
 use dtkc_onnx::Layer;
 
-const SIDE: usize = 16;
+const SIDE: usize = 28;
 const BATCH: usize = 32;
 const SHAPE: ImageShape = ImageShape { height: SIDE, width: SIDE, channels: 1 };
 
@@ -27,7 +27,7 @@ impl Set {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 26) as u8
         };
-        let pixel = |image: usize, row: usize| if row / 5 == image % 3 { 180 } else { 0 };
+        let pixel = |image: usize, row: usize| if row / 10 == image % 3 { 180 } else { 0 };
         let pixels = (0..n * SIDE * SIDE).map(|at| pixel(at / (SIDE * SIDE), at / SIDE % SIDE) + noise()).collect();
         Self { pixels }
     }

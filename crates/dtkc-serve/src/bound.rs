@@ -23,6 +23,11 @@ const READING: u64 = 2;
 /// to write, and the connection itself.
 const CONNECTION: u64 = 256 << 10;
 
+/// The same where gRPC is spoken, too: 128 KiB that were received and not yet counted, 16 KiB to write and 8 KiB of head
+/// for each of 16 calls.
+#[cfg(feature = "grpc")]
+const GRPC_CONNECTION: u64 = 640 << 10;
+
 /// The parts of the bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bound {
@@ -48,7 +53,7 @@ impl Bound {
             // What is being decoded shares one room, whatever the number of workers and models.
             images: config.image_limits().memory() + models.iter().map(|slot| workers * worker(slot)).sum::<u64>(),
             buffered: config.max_buffered.saturating_add(cores * READING * config.max_body),
-            connections: (config.max_connections as u64).saturating_mul(CONNECTION),
+            connections: (config.max_connections as u64).saturating_mul(connection(config)),
         }
     }
 
@@ -57,6 +62,16 @@ impl Bound {
         let Self { program, models, images, buffered, connections } = *self;
         [models, images, buffered, connections].into_iter().fold(program, u64::saturating_add)
     }
+}
+
+#[cfg(feature = "grpc")]
+fn connection(config: &ServeConfig) -> u64 {
+    if config.grpc_port.is_some() { GRPC_CONNECTION } else { CONNECTION }
+}
+
+#[cfg(not(feature = "grpc"))]
+fn connection(_: &ServeConfig) -> u64 {
+    CONNECTION
 }
 
 impl fmt::Display for Bound {

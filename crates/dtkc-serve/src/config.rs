@@ -45,6 +45,11 @@ pub struct ServeConfig {
     #[arg(long, env = "DTKC_PORT", default_value_t = 8080)]
     pub port: u16,
 
+    /// Port for the inference protocol over gRPC, beside HTTP; 0 takes a free one and prints it [default: none]
+    #[cfg(feature = "grpc")]
+    #[arg(long, value_name = "PORT", env = "DTKC_GRPC_PORT")]
+    pub grpc_port: Option<u16>,
+
     /// Threads per model that decode and infer, each with a session of its own [default: one per core]
     #[arg(long, value_name = "N", env = "DTKC_WORKERS")]
     pub workers: Option<usize>,
@@ -187,6 +192,10 @@ impl ServeConfig {
     /// Refuses values that cannot work, before anything is opened.
     pub fn check(&self) -> Result<(), Usage> {
         positive("--workers", self.workers)?;
+        #[cfg(feature = "grpc")]
+        if self.port != 0 && self.grpc_port == Some(self.port) {
+            return usage("--grpc-port is the same as --port; choose another one");
+        }
         positive("--http-threads", self.http_threads)?;
         positive("--max-batch", Some(self.max_batch))?;
         positive("--max-queue", Some(self.max_queue))?;

@@ -259,7 +259,8 @@ impl ApiError {
         ErrorBody { error: self.to_string(), code: self.code().to_owned() }
     }
 
-    fn retry_after(&self) -> Option<u64> {
+    /// Seconds to wait, where that helps.
+    pub fn retry_after(&self) -> Option<u64> {
         match self {
             Self::RateLimited { retry_after }
             | Self::TooManyWrongKeys { retry_after }

@@ -30,26 +30,57 @@ use crate::tls;
 /// A request's head must be there by then.
 const HEAD: Duration = Duration::from_secs(10);
 /// A connection that says nothing for so long after an answer is closed.
-const IDLE: Duration = Duration::from_secs(75);
+pub(crate) const IDLE: Duration = Duration::from_secs(75);
 /// How long a client may take to close its side.
 const CLOSE: Duration = Duration::from_secs(3);
 
-/// Opens the socket.
-pub fn listen(config: &ServeConfig) -> anyhow::Result<TcpListener> {
-    let address = SocketAddr::new(config.host, config.port);
+/// What a service listens on.
+#[derive(Debug)]
+pub struct Sockets {
+    http: TcpListener,
+    #[cfg(feature = "grpc")]
+    grpc: Option<TcpListener>,
+}
+
+impl Sockets {
+    /// Opens them.
+    pub fn open(config: &ServeConfig) -> anyhow::Result<Self> {
+        Ok(Self {
+            http: listen(config, config.port, "--port")?,
+            #[cfg(feature = "grpc")]
+            grpc: config.grpc_port.map(|port| listen(config, port, "--grpc-port")).transpose()?,
+        })
+    }
+
+    /// Where HTTP is spoken.
+    pub fn http_address(&self) -> std::io::Result<SocketAddr> {
+        self.http.local_addr()
+    }
+
+    /// Where gRPC is spoken, if anywhere.
+    pub fn grpc_address(&self) -> std::io::Result<Option<SocketAddr>> {
+        #[cfg(feature = "grpc")]
+        return self.grpc.as_ref().map(TcpListener::local_addr).transpose();
+        #[cfg(not(feature = "grpc"))]
+        Ok(None)
+    }
+}
+
+fn listen(config: &ServeConfig, port: u16, flag: &str) -> anyhow::Result<TcpListener> {
+    let address = SocketAddr::new(config.host, port);
     TcpListener::bind(address).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => {
-            anyhow!("{address} is already in use; stop the other program or choose another port with --port")
+            anyhow!("{address} is already in use; stop the other program or choose another port with {flag}")
         }
-        _ => anyhow!("cannot listen on {address}: {error}; choose another --host or --port"),
+        _ => anyhow!("cannot listen on {address}: {error}; choose another --host or {flag}"),
     })
 }
 
-/// Serves the application on a socket.
-pub fn start(state: &Data<State>, listener: TcpListener) -> anyhow::Result<Server> {
+/// Serves the application on its sockets.
+pub fn start(state: &Data<State>, sockets: Sockets) -> anyhow::Result<Server> {
     let config = &state.config;
     let tls = match (&config.tls_cert, &config.tls_key) {
-        (Some(certificate), Some(key)) => Some(TlsAcceptor::from(Arc::new(tls::load(certificate, key)?))),
+        (Some(certificate), Some(key)) => Some(tls::load(certificate, key)?),
         _ => None,
     };
     let builder = Server::build()
@@ -58,7 +89,13 @@ pub fn start(state: &Data<State>, listener: TcpListener) -> anyhow::Result<Serve
         .max_concurrent_connections(usize::MAX)
         .shutdown_timeout(config.stop_timeout.as_secs_f64().ceil() as u64)
         .disable_signals();
-    Ok(with_service(builder, state.clone(), listener, tls)?.run())
+    #[cfg(feature = "grpc")]
+    let builder = match sockets.grpc {
+        Some(listener) => crate::grpc::with_service(builder, state.clone(), listener, tls.clone())?,
+        None => builder,
+    };
+    let tls = tls.map(|config| TlsAcceptor::from(Arc::new(config)));
+    Ok(with_service(builder, state.clone(), sockets.http, tls)?.run())
 }
 
 fn with_service(
@@ -112,7 +149,7 @@ fn application(
 }
 
 /// Gives a new connection its place, or none.
-async fn accept(
+pub(crate) async fn accept(
     stream: TcpStream,
     state: Data<State>,
     tls: Option<TlsAcceptor>,

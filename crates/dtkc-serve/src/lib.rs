@@ -12,6 +12,7 @@
 //! | `middleware` | request ids, log, metrics, keys, rate limits, hosts, CORS |
 //! | `connection`, `http` | how many connections, how long each may take; from the socket to the routes |
 //! | `extent`, `bound` | how large an answer, and the whole service, can become: known beforehand |
+//! | `grpc` (with the feature of that name) | the inference protocol over gRPC, with the same guards |
 //! | `server` | start, controls from outside, stop |
 //!
 //! An image travels: body, `intake`, queue, worker (decode and infer, on a thread of its own), answer. Nothing
@@ -28,6 +29,8 @@ mod connection;
 mod engine;
 pub mod error;
 mod extent;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod hosts;
 mod http;
 mod intake;

@@ -22,6 +22,12 @@ const PIECE: usize = 32 << 10;
 const SLOWEST: f64 = 8192.0;
 const GRACE: Duration = Duration::from_secs(30);
 
+/// How long a client may take at most to read so many bytes.
+#[cfg(feature = "grpc")]
+pub fn longest(bytes: usize) -> Duration {
+    GRACE + Duration::from_secs_f64(bytes as f64 / SLOWEST)
+}
+
 /// A body that is handed over piece by piece.
 pub struct Pieces {
     rest: Bytes,

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::Receiver;
 
 use crate::bound::Bound;
 use crate::config::ServeConfig;
-use crate::http;
+use crate::http::{self, Sockets};
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::models;
@@ -35,6 +35,8 @@ pub enum Control {
 pub struct Ready {
     /// Where it listens.
     pub address: SocketAddr,
+    /// How to reach it by gRPC from this machine, where it speaks that.
+    pub grpc: Option<SocketAddr>,
     /// How to reach it from this machine.
     pub url: String,
     /// The models under their names, the default one first.
@@ -62,11 +64,11 @@ pub async fn serve(
         fs_err::create_dir_all(folder).context("--state-dir cannot be used")?;
     }
     let models = models::open_all(&config.model, config.state_dir.as_deref(), &metrics).map_err(|e| anyhow!(e))?;
-    let listener = http::listen(&config)?;
-    let address = listener.local_addr()?;
+    let sockets = Sockets::open(&config)?;
+    let (address, grpc) = (sockets.http_address()?, sockets.grpc_address()?);
     let state = Data::new(State::new(config, models, metrics, keys, runtime));
 
-    let server = http::start(&state, listener)?;
+    let server = http::start(&state, sockets)?;
     let handle = server.handle();
     let serving = actix_web::rt::spawn(server);
     // The port answers at once, with 503 until the models have run a warm-up.
@@ -83,7 +85,7 @@ pub async fn serve(
         }
     }
     state.set_phase(Phase::Ready);
-    ready(&describe(&state, address));
+    ready(&describe(&state, address, grpc));
     actix_web::rt::spawn(tidy(state.clone()));
     stopped(&mut controls, || reload_all(state.clone())).await;
     let in_time = finish(&state, handle, &mut controls).await;
@@ -165,12 +167,13 @@ async fn tidy(state: Data<State>) {
     }
 }
 
-fn describe(state: &State, address: SocketAddr) -> Ready {
+fn describe(state: &State, address: SocketAddr, grpc: Option<SocketAddr>) -> Ready {
     let scheme = if state.config.tls_cert.is_some() { "https" } else { "http" };
     let bound = Bound::new(&state.config, &state.models);
     state.metrics.memory_bound(bound.total());
     Ready {
         address,
+        grpc: grpc.map(reachable),
         memory: bound.total(),
         memory_text: bound.to_string(),
         url: format!("{scheme}://{}", reachable(address)),
@@ -225,11 +228,11 @@ mod tests {
         let config = ServeConfig::parse_from(flags);
         let metrics = Metrics::new().unwrap();
         let models = models::open_all(&config.model, None, &metrics).unwrap();
-        let listener = http::listen(&config).unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let sockets = Sockets::open(&config).unwrap();
+        let url = format!("http://{}", sockets.http_address().unwrap());
         let runtime = Runtime::find(None).unwrap();
         let state = Data::new(State::new(config, models, metrics, Keys::default(), runtime));
-        let server = http::start(&state, listener).unwrap();
+        let server = http::start(&state, sockets).unwrap();
         let handle = server.handle();
         let serving = actix_web::rt::spawn(server);
 

@@ -231,17 +231,18 @@ fn options_may_be_fields_of_the_form() {
     form(&[("top_k", "10001")]).expect(400, "bad_query");
 }
 
-/// One name in Latin-1 refused the whole form.
+/// One name in Latin-1, or with a control byte, refused the whole form.
 #[test]
 fn file_names_in_every_spelling() {
     let server = Server::start(&[]);
     let image = png(S, S, 1);
     let mut body = Vec::new();
-    let headers: [&[u8]; 5] = [
+    let headers: [&[u8]; 6] = [
         b"form-data; name=\"image\"; filename=\"one.png\"",
         b"form-data; name=\"image\"; filename=\"\xe4\xf6.png\"",
         b"form-data; name=\"image\"; filename=\"x.png\"; filename*=UTF-8''%E2%82%AC%20rates.png",
         b"form-data; name=\"\xff\"; filename=\"four.png\"",
+        b"form-data; name=\"im\x00age\"; filename=\"a\x1b[1m\x7f.png\"",
         b"attachment",
     ];
     for header in headers {
@@ -253,7 +254,7 @@ fn file_names_in_every_spelling() {
     let json = answer.json();
     let names: Vec<&str> =
         json["images"].as_array().unwrap().iter().map(|image| image["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["one.png", "\u{fffd}\u{fffd}.png", "€ rates.png", "four.png", "4"]);
+    assert_eq!(names, ["one.png", "\u{fffd}\u{fffd}.png", "€ rates.png", "four.png", "a\u{fffd}[1m\u{fffd}.png", "5"]);
     assert_eq!(json["failed"], 0);
 }
 

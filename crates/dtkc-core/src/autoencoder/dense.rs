@@ -51,6 +51,6 @@ impl DenseAutoencoder {
 }
 
 /// The bound of DEC's published code: 1 / sqrt(inputs).
-fn limit(inputs: usize) -> f32 {
+fn limit(inputs: usize, _: usize) -> f32 {
     (inputs as f32).sqrt().recip()
 }

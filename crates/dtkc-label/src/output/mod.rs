@@ -106,12 +106,12 @@ pub trait RowWriter {
 
 /// A writer to a file on its way.
 pub fn create(pending: &Pending, format: Format, layout: &Layout, images: Images) -> Result<Box<dyn RowWriter>> {
-    let path = pending.path();
-    let file = || -> Result<_> { Ok(std::io::BufWriter::with_capacity(1 << 18, fs_err::File::create(path)?)) };
+    // Not one that names itself in its errors: nobody but `Pending` knows the partial file.
+    let file = || -> Result<_> { Ok(std::io::BufWriter::with_capacity(1 << 18, pending.open()?)) };
     Ok(match format {
         Format::Csv => Box::new(csv::CsvWriter::new(file()?, layout)?),
         Format::Jsonl => Box::new(jsonl::JsonlWriter::new(file()?, layout)),
-        Format::Parquet => Box::new(parquet::ParquetWriter::new(path, layout)?),
+        Format::Parquet => Box::new(parquet::ParquetWriter::new(pending.open()?, pending.target(), layout)?),
         Format::Hdf5 => Box::new(hdf5::Hdf5Writer::new(pending, layout, images)?),
     })
 }

@@ -3,6 +3,7 @@
 //! Written column by column with the format's own crate. Going through Arrow's would need seven crates more, and
 //! a tenth of the time that the whole project takes to build.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,17 +27,18 @@ const GROUP_ROWS: usize = 1 << 16;
 const GROUP_BYTES: usize = 16 << 20;
 
 pub(super) struct ParquetWriter {
-    path: PathBuf,
+    /// The name that the file will have.
+    target: PathBuf,
     layout: Layout,
     columns: Vec<Column>,
     group_rows: usize,
-    writer: SerializedFileWriter<std::fs::File>,
+    writer: SerializedFileWriter<File>,
     waiting: Vec<Row>,
 }
 
 impl ParquetWriter {
-    pub(super) fn new(path: &Path, layout: &Layout) -> Result<Self> {
-        let file = fs_err::File::create(path)?.into_parts().0;
+    /// Writes to `file`; errors are about `target`.
+    pub(super) fn new(file: File, target: &Path, layout: &Layout) -> Result<Self> {
         let columns = columns(layout);
         let row_bytes = 64 + 4 * (layout.probability_columns() + layout.embedding);
         let properties = WriterProperties::builder()
@@ -45,15 +47,15 @@ impl ParquetWriter {
             .build();
         let writer = schema(&columns)
             .and_then(|schema| SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)))
-            .map_err(|e| LabelError::wrap(path, e))?;
+            .map_err(|e| LabelError::wrap(target, e))?;
         let group_rows = (GROUP_BYTES / row_bytes).clamp(PORTION, GROUP_ROWS);
-        Ok(Self { path: path.to_owned(), layout: layout.clone(), columns, group_rows, writer, waiting: Vec::new() })
+        Ok(Self { target: target.to_owned(), layout: layout.clone(), columns, group_rows, writer, waiting: Vec::new() })
     }
 
     fn write_group(&mut self, count: usize) -> Result<()> {
         let rows: Vec<Row> = self.waiting.drain(..count).collect();
         let written = write_group(&mut self.writer, &self.columns, &rows, &self.layout);
-        written.map_err(|e| LabelError::wrap(&self.path, e))
+        written.map_err(|e| LabelError::wrap(&self.target, e))
     }
 }
 
@@ -70,12 +72,12 @@ impl RowWriter for ParquetWriter {
         if !self.waiting.is_empty() {
             self.write_group(self.waiting.len())?;
         }
-        self.writer.close().map(|_| ()).map_err(|e| LabelError::wrap(&self.path, e))
+        self.writer.close().map(|_| ()).map_err(|e| LabelError::wrap(&self.target, e))
     }
 }
 
 fn write_group(
-    writer: &mut SerializedFileWriter<std::fs::File>,
+    writer: &mut SerializedFileWriter<File>,
     columns: &[Column],
     rows: &[Row],
     layout: &Layout,

@@ -146,6 +146,8 @@ fn vectors(group: &dyn RowGroupReader, place: usize, rows: usize, size: usize) -
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs::File;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -172,7 +174,7 @@ mod tests {
                 row
             };
             let rows: Vec<Row> = rows.into_iter().map(fit).collect();
-            let mut writer = Box::new(ParquetWriter::new(&path, &layout).unwrap());
+            let mut writer = Box::new(ParquetWriter::new(File::create(&path).unwrap(), &path, &layout).unwrap());
             (0..times).for_each(|_| writer.write(&rows, &[]).unwrap());
             writer.finish().unwrap();
             let back: Vec<Row> = read(&path, &layout).unwrap().map(|stored| stored.unwrap().0).collect();
@@ -185,7 +187,7 @@ mod tests {
     fn another_layout_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
-        Box::new(ParquetWriter::new(&path, &layout()).unwrap()).finish().unwrap();
+        Box::new(ParquetWriter::new(File::create(&path).unwrap(), &path, &layout()).unwrap()).finish().unwrap();
         let other = Layout { truth: false, ..layout() };
         let error = read(&path, &other).err().unwrap().to_string();
         assert!(error.ends_with("rows.parquet: its columns are not those of the run that wrote it"), "{error}");

@@ -34,12 +34,6 @@ impl Block {
         &self.values[item * self.width..][..self.width]
     }
 
-    /// Zeros of the shape of another.
-    pub(super) fn resize_like(&mut self, other: &Self) {
-        self.width = other.width;
-        self.values = vec![0.0; other.values.len()];
-    }
-
     /// Parts of `rows` rows with the number of their first.
     pub(super) fn parts_mut(&mut self, rows: usize) -> impl Iterator<Item = (usize, &mut [f64])> + Send {
         self.values.chunks_mut(rows * self.width).enumerate().map(move |(part, values)| (part * rows, values))
@@ -88,7 +82,7 @@ impl Block {
     /// Makes its vectors orthonormal (by the eigenvectors of their products, which lacking directions do not disturb);
     /// directions that it lacks become random ones.
     pub(super) fn orthonormalise(&mut self, random: &mut Random) {
-        // The first time with the error of the products, the second without.
+        // The first round leaves the error of the products, the second corrects it; the third is for random directions.
         for _ in 0..3 {
             self.scale_columns();
             let width = self.width;

@@ -1,5 +1,8 @@
 //! Spectral clustering: a graph of nearest neighbours, the leading eigenvectors of it, k-means of them.
 //!
+//! New images are assigned by a network that learns the clusters, not by Nystroem's extension: on held-out halves its NMI was
+//! higher in six of six splits, its ACC neither higher nor lower (REPRODUCING.md), and a model file need not hold the images.
+//!
 //! | part | where |
 //! |---|---|
 //! | exact nearest neighbours | [`Neighbours`] |

@@ -52,7 +52,7 @@ pub(super) fn leading(matrix: &Graph, count: usize, seed: u64, stop: &dyn Fn() -
         }
         block.orthonormalise(&mut random);
         let mut image = Block::zero(n, width);
-        multiply(matrix, &block, |at, row, sum| image_row(row, sum, at), &mut image);
+        multiply(matrix, &block, |_, row, sum| row.copy_from_slice(sum), &mut image);
         let found = eigen(block.products(&image), width);
         (block, image) = (block.combined(&found.vectors), image.combined(&found.vectors));
         values = found.values;
@@ -73,18 +73,14 @@ pub(super) fn leading(matrix: &Graph, count: usize, seed: u64, stop: &dyn Fn() -
     Ok(Leading { values, vectors: block.columns(count) })
 }
 
-fn image_row(row: &mut [f64], sum: &[f64], _at: usize) {
-    row.copy_from_slice(sum);
-}
-
 /// The block times a polynomial of the matrix that is at most 1 on [-1, cut] and grows steeply above, scaled so that it is
 /// 1 at 1 (Zhou and Saad's recurrence).
 fn filtered(matrix: &Graph, block: Block, cut: f64) -> Block {
     let (half, centre) = ((cut + 1.0) / 2.0, (cut - 1.0) / 2.0);
     let mut sigma = half / (1.0 - centre);
     let tau = 2.0 / sigma;
-    let (mut before, mut now) = (block, Block::zero(matrix.len(), 0));
-    now.resize_like(&before);
+    let mut now = Block::zero(matrix.len(), block.width());
+    let mut before = block;
     {
         let factor = sigma / half;
         let old = &before;

@@ -10,7 +10,7 @@ use dtkc_onnx::{Layer, Network, Weights};
 
 use super::Settings;
 use super::affinity::{affinities, spectral_loss, square_tensor};
-use super::orthonormal::orthonormaliser;
+use super::orthonormal::{orthonormal, orthonormaliser};
 use super::pairs::{Partners, contrastive_loss};
 use super::table::Table;
 use crate::coder::{Codes, Images, Pretrainer, adopt, all_codes, measure_statistics};
@@ -147,8 +147,6 @@ impl SpectralnetLearner {
     }
 
     fn spectral_step(&mut self, batch: &Batch, place: &StepPlace, clock: &mut StepClock) -> StepResult {
-        self.orthonormalise(batch.len(), place.views);
-        clock.lap(|c| &mut c.data);
         match self.evaluate(&self.network, &batch.indices, true) {
             Ok((terms, membership)) => self.finish(terms, membership, place, clock),
             // Neighbours of a batch are found without being stopped; what is not a number shows in the loss.
@@ -156,16 +154,6 @@ impl SpectralnetLearner {
                 StepResult { loss: LossValues { total: f64::NAN, terms: vec![] }, membership: vec![], applied: false }
             }
         }
-    }
-
-    /// The last layer follows the network, on items of its own.
-    fn orthonormalise(&mut self, count: usize, key: BatchKey) {
-        let mut random = draws(key, b"orthonor");
-        let items = self.table.len();
-        let codes = self.table.codes.rows((0..count.max(4 * self.clusters)).map(|_| random.below(items)));
-        let output = self.network.valid().forward(self.rows(codes, self.table.codes.width, false)).output;
-        let output: Vec<f32> = output.into_data().iter::<f32>().collect();
-        self.last = orthonormaliser(&output, self.clusters);
     }
 
     /// The terms of some items, and their memberships once there are centres.
@@ -176,13 +164,14 @@ impl SpectralnetLearner {
         let ties = affinities(points, self.settings.neighbours, self.settings.scale_neighbour)?;
         let codes = self.rows(self.table.codes.rows(indices.iter().copied()), self.table.codes.width, training);
         let MlpOutput { hidden, output } = network.forward(codes);
-        let outputs = output.matmul(self.rows(self.last.clone(), k, training));
         let mut terms = Collector::default();
-        let ties = square_tensor(ties, &outputs.device());
-        terms.add("clustering", loss.clustering, || spectral_loss(outputs.clone(), ties));
+        let ties = square_tensor(ties, &output.device());
+        terms.add("clustering", loss.clustering, || spectral_loss(orthonormal(output.clone()), ties));
         if self.centres.is_empty() {
             return Ok((terms, Vec::new()));
         }
+        // Centres belong to the layer that was made for all items.
+        let outputs = output.matmul(self.rows(self.last.clone(), k, training));
         let membership = student_t(outputs, self.rows(self.centres.clone(), k, training));
         let taps: Vec<Tapped> = hidden.into_iter().map(Tapped::Vectors).collect();
         loss.add_companions(&mut terms, &taps, &membership);

@@ -23,6 +23,6 @@ mod table;
 
 pub use affinity::{affinities, spectral_loss};
 pub use learner::SpectralnetLearner;
-pub use orthonormal::orthonormaliser;
+pub use orthonormal::{orthonormal, orthonormaliser};
 pub use pairs::contrastive_loss;
 pub use settings::{PRESETS, Settings, preset};

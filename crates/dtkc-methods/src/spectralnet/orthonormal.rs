@@ -1,5 +1,26 @@
 //! The last layer: outputs become orthonormal over a batch.
 
+use burn::tensor::{Tensor, TensorData};
+
+/// Outputs made orthonormal over their own batch: `Y = Z W`, W by [`orthonormaliser`].
+///
+/// The loss of orthonormal outputs depends on the space that their columns span and on nothing else, so that its slope is
+/// exact when W is held and what would only turn or stretch the columns is taken away: `dY = (I - Y Y^T / n) dZ W`. Held
+/// W alone, as the authors have it, lets a step lower the loss by shrinking the outputs, which then all become the same.
+///
+/// # Shapes
+/// - raw, result: `[n, k]`
+pub fn orthonormal(raw: Tensor<2>) -> Tensor<2> {
+    let [n, k] = raw.dims();
+    let values: Vec<f32> = raw.clone().detach().into_data().iter::<f32>().collect();
+    let layer = Tensor::from_data(TensorData::new(orthonormaliser(&values, k), [k, k]), &raw.device());
+    let outputs = raw.matmul(layer);
+    let held = outputs.clone().detach();
+    let moved = outputs.clone() - held.clone();
+    let within = held.clone().matmul(held.transpose().matmul(moved)) * (1.0 / n.max(1) as f64);
+    outputs - within
+}
+
 /// The matrix W, `[k, k]` row-major, for which the columns of `Y W / sqrt(n)` are orthonormal: `W = sqrt(n) L^-T` with
 /// `L L^T = Y^T Y`. A tiny ridge keeps outputs that say the same from being no matrix at all.
 pub fn orthonormaliser(outputs: &[f32], k: usize) -> Vec<f32> {

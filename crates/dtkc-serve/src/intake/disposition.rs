@@ -34,7 +34,7 @@ impl Disposition {
 }
 
 /// The parameters behind the first semicolon; values in quotes or bare.
-fn parameters(header: &[u8]) -> Vec<(String, Vec<u8>)> {
+pub fn parameters(header: &[u8]) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut rest = behind(header, b';');
     while !rest.is_empty() {

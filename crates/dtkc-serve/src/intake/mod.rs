@@ -4,6 +4,7 @@ mod archive;
 mod body;
 mod budget;
 mod disposition;
+mod heads;
 mod heavy;
 mod json;
 mod multipart;

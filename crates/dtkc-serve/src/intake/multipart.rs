@@ -4,11 +4,12 @@ use actix_multipart::{Field, Multipart, MultipartError};
 use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use actix_web::web::Bytes;
-use futures_util::TryStreamExt;
+use futures_util::{StreamExt, TryStreamExt};
 
 use super::archive::{self, ArchiveLimits};
 use super::body::{Body, Meter};
-use super::disposition::Disposition;
+use super::disposition::{Disposition, parameters};
+use super::heads::Heads;
 use super::heavy::heavy;
 use super::{Intake, Options};
 use crate::engine::{Content, Upload};
@@ -21,6 +22,8 @@ const LONGEST_OPTION: usize = 100;
 pub async fn read(headers: &HeaderMap, body: Body, limits: ArchiveLimits) -> Result<Intake, ApiError> {
     let meter = body.meter();
     let explain = |error: MultipartError| explain(&mut meter.borrow_mut(), &error);
+    let mut heads = Heads::new(&boundary(headers));
+    let body = body.map(move |piece| piece.map(|piece| heads.clean(piece)));
     let mut form = Multipart::new(&any_part(headers), body);
     let mut intake = Intake::default();
     while let Some(mut field) = form.try_next().await.map_err(explain)? {
@@ -58,6 +61,12 @@ fn any_part(headers: &HeaderMap) -> HeaderMap {
         changed.insert(CONTENT_TYPE, value);
     }
     changed
+}
+
+/// What separates the parts; nothing where the parser will say that it is missing.
+fn boundary(headers: &HeaderMap) -> Vec<u8> {
+    let given = headers.get(CONTENT_TYPE).map_or(&b""[..], |value| value.as_bytes());
+    parameters(given).into_iter().find(|(key, _)| key == "boundary").map(|(_, value)| value).unwrap_or_default()
 }
 
 fn explain(meter: &mut Meter, error: &MultipartError) -> ApiError {

@@ -16,8 +16,12 @@ use crate::connection::Connection;
 use crate::error::ApiError;
 
 pub use access::access;
+#[cfg(feature = "grpc")]
+pub use access::identify;
 pub use admit::admit;
 pub use cors::cors;
+#[cfg(feature = "grpc")]
+pub use observe::client_id;
 pub use observe::{fresh_id, observe};
 
 /// The connection that a request came on.

@@ -118,7 +118,7 @@ fn known_method(method: &str) -> &str {
 }
 
 /// The id the client sent, where it is short and harmless.
-fn client_id(headers: &HeaderMap) -> Option<String> {
+pub fn client_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(&REQUEST_ID)?.to_str().ok()?;
     let good = |b: u8| b.is_ascii_alphanumeric() || b"-_.:".contains(&b);
     (!id.is_empty() && id.len() <= 128 && id.bytes().all(good)).then(|| id.to_owned())

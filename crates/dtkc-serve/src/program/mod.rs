@@ -70,11 +70,12 @@ impl Signals {
 
 /// Tells people where to look, and programs through the log.
 fn announce(ready: &Ready, format: LogFormat) {
-    let Ready { address, url, models, needs_key, memory, memory_text } = ready;
+    let Ready { address, grpc, url, models, needs_key, memory, memory_text } = ready;
     match format {
         LogFormat::Json => {
             let models: Vec<&str> = models.iter().map(|model| model.name()).collect();
-            tracing::info!(url, models = models.join(","), memory_bound = memory, "ready");
+            let grpc = grpc.map(|address| address.to_string());
+            tracing::info!(url, grpc, models = models.join(","), memory_bound = memory, "ready");
         }
         LogFormat::Text => {
             println!("dtkc-serve {} is ready", env!("CARGO_PKG_VERSION"));
@@ -84,6 +85,9 @@ fn announce(ready: &Ready, format: LogFormat) {
             }
             println!("  page   {url}/");
             println!("  docs   {url}/docs");
+            if let Some(grpc) = grpc {
+                println!("  gRPC   {grpc}");
+            }
             println!("  memory {memory_text}");
             println!("  try    curl -F image=@digit.png {url}/v1/assign");
         }

@@ -99,6 +99,7 @@ impl Answer {
 pub struct Server {
     pub child: Child,
     pub url: String,
+    pub grpc: Option<SocketAddr>,
     pub folder: tempfile::TempDir,
     pub agent: ureq::Agent,
 }
@@ -135,11 +136,15 @@ impl Server {
         }
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = lines.by_ref().find_map(|line| Some(line.unwrap().trim().strip_prefix("page")?.trim().to_owned()));
-        let Some(url) = url else { panic!("the server ended: {:?}", child.wait()) };
+        // The last line of what it says.
+        let said: Vec<String> =
+            lines.by_ref().map(|line| line.unwrap()).take_while(|line| !line.trim().starts_with("try")).collect();
+        let word = |name: &str| said.iter().find_map(|line| Some(line.trim().strip_prefix(name)?.trim().to_owned()));
+        let Some(url) = word("page") else { panic!("the server ended: {:?}", child.wait()) };
+        let grpc = word("gRPC").map(|address| address.parse().unwrap());
         // Keep reading, so that the server never writes into a closed pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, url: url.trim_end_matches('/').to_owned(), folder, agent: agent() }
+        Self { child, url: url.trim_end_matches('/').to_owned(), grpc, folder, agent: agent() }
     }
 
     pub fn model_path(&self) -> PathBuf {

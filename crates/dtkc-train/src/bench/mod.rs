@@ -8,7 +8,7 @@ use std::time::Duration;
 use burn::tensor::Device;
 use dtkc_core::augment::BatchKey;
 use dtkc_item::{Batch, ImageShape, ItemShape, Items};
-use dtkc_methods::learner::{Learner, StepClock, StepPlace};
+use dtkc_methods::learner::{INITIALISATION, Learner, StepClock, StepPlace};
 use dtkc_methods::{Method, Task};
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub struct BenchOptions {
     /// The method.
     pub method: Method,
     /// Whose settings.
-    pub preset: String,
+    pub preset: Option<String>,
     /// Steps that count; a few more come first.
     pub steps: usize,
     /// Where.
@@ -93,7 +93,7 @@ pub struct Measured {
 
 /// Times training steps on random images.
 pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
-    let (preset, settings, mut plan) = options.method.preset(Some(&options.preset))?;
+    let (preset, settings, mut plan) = options.method.preset(options.preset.as_deref())?;
     plan.batch = options.batch;
     plan.check()?;
     settings.check(options.method)?;
@@ -108,6 +108,13 @@ pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
         pretrained: None,
     };
     let mut learner = settings.learner(&task, 0)?;
+    if learner.stages().first().is_none_or(|stage| stage.name == INITIALISATION) {
+        let text = format!(
+            "{} begins with no steps of a network, which is what bench times; name another --method",
+            options.method
+        );
+        return Err(TrainError::Setting(text));
+    }
     let pixels = random_pixels(items * shape.len());
     let batch = Batch { indices: (0..items).collect(), items: Items::Images { shape, pixels } };
     let (times, sgemm) = time_steps(learner.as_mut(), &device, &batch, options.steps)?;
@@ -151,7 +158,8 @@ fn time_steps(
 ) -> Result<(Vec<StepClock>, f64), TrainError> {
     let mut product = sgemm::Product::new(device);
     let mut times = Vec::with_capacity(steps);
-    let stage = learner.stages().len() - 1;
+    // The first stage needs nothing but a batch: clustering itself, or pretraining.
+    let stage = 0;
     for step in 0..WARMUP + steps {
         let views = BatchKey { seed: 0, epoch: 0, batch: step as u64 };
         let mut clock = StepClock::start();
@@ -250,14 +258,17 @@ mod tests {
             channels: 1,
             clusters: 3,
             method: Method::Dtkc,
-            preset: "authors".into(),
+            preset: Some("authors".into()),
             steps: 2,
             device: DeviceName::CPU,
         };
         let measured = measure(&options).unwrap();
         assert!(measured.ms > 0.0 && measured.share_of_sgemm.unwrap() > 0.0 && measured.steps == 2);
         assert!(measured.text().contains("kernels"), "{}", measured.text());
-        let error = measure(&BenchOptions { size: 8, ..options }).unwrap_err().to_string();
+        let error = measure(&BenchOptions { size: 8, ..options.clone() }).unwrap_err().to_string();
         assert!(error.contains("8x8"), "{error}");
+        let others = |method| measure(&BenchOptions { method, preset: None, size: 4, ..options.clone() });
+        assert!(others(Method::Dec).unwrap().ms > 0.0, "a step of its autoencoder");
+        assert!(others(Method::Kmeans).unwrap_err().to_string().contains("kmeans begins with no steps"));
     }
 }

@@ -11,7 +11,8 @@ Examples:
   dtkc-train bench                                          28x28x1, k = 10, as for MNIST
   dtkc-train bench --method ddc --threads 1
   dtkc-train bench --size 64 --channels 3 --clusters 100    as for COIL-100
-  scripts/bench-step.sh                                     beside PyTorch, in one run";
+  dtkc-train bench --method dec --batch 256                 a step of its autoencoder
+  scripts/bench-step.sh, scripts/bench-autoencoder.sh       beside PyTorch, in one run";
 
 /// Flags of `bench`.
 #[derive(clap::Args)]
@@ -32,12 +33,12 @@ pub(crate) struct Args {
     /// Threads; 0 takes all cores.
     #[arg(long, value_name = "N", default_value_t = 0)]
     threads: usize,
-    /// dtkc or ddc.
+    /// dtkc, ddc, or a method whose pretraining is timed: dec, idec, dcn, dbc, spectralnet.
     #[arg(long, default_value_t = Method::Dtkc)]
     method: Method,
-    /// Whose settings: paper, authors, tk-uco or plus.
-    #[arg(long, default_value = "authors")]
-    preset: String,
+    /// Whose settings [default: authors for dtkc and ddc, else the method's own].
+    #[arg(long)]
+    preset: Option<String>,
     /// Steps that count.
     #[arg(long, value_name = "N", default_value_t = 30)]
     steps: usize,
@@ -57,9 +58,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         channels: args.channels,
         clusters: args.clusters,
         method: args.method,
-        preset: args.preset.clone(),
+        preset: args.preset.clone().or_else(|| published(args.method)),
         steps: args.steps.max(1),
         device: args.device,
     })?;
     if args.json { print_json(&measured) } else { print(&measured.text()) }
+}
+
+/// The settings that PyTorch's side of `scripts/bench-step.sh` has.
+fn published(method: Method) -> Option<String> {
+    matches!(method, Method::Dtkc | Method::Ddc).then(|| "authors".to_owned())
 }

@@ -114,6 +114,6 @@ fn mistakes_are_one_sentence() {
     assert!(error("optim.lr = 0.0").contains("optim.lr"));
     assert!(error("run = 3").contains("run"));
     assert!(error("method = 'dctk'").contains("dtkc, ddc"));
-    assert!(error("preset = 'papr'").contains("paper, authors, tk-uco, plus"));
+    assert!(error("preset = 'papr'").contains("plus, paper, authors, tk-uco"));
     assert!(error("method = 'ddc'\nloss.lambda = 0.01").contains("ddc has no companion objectives"));
 }

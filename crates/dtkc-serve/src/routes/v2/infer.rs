@@ -1,6 +1,6 @@
 //! Inference on tensors.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{Bytes, Data, Path, Payload};
@@ -9,11 +9,11 @@ use actix_web::{HttpRequest, HttpResponse};
 use super::tensor::{self, BinarySize, InferAnswer, InferRequest, OutputTensor, Values, WantedOutput, bad, short};
 use super::{ModelPath, VERSION};
 use crate::client;
-use crate::engine::{Content, Order, Outcome, Row, Upload};
+use crate::engine::{Answered, Content, Order, Outcome, Row, Upload};
 use crate::error::{ApiError, ErrorBody};
 use crate::extent::Extent;
-use crate::intake::{self, Body};
-use crate::models::queue_full;
+use crate::intake::{self, Body, Held};
+use crate::models::{Slot, queue_full};
 use crate::pieces::Pieces;
 use crate::routes::assign::times;
 use crate::state::State;
@@ -63,42 +63,91 @@ pub async fn infer(
             let (mut request, binary) = tensor::split(body, json_size)?;
             let (images, pixels) = tensor::image_input(&mut request, binary, shape, limit)?;
             let wanted = wanted(&request)?;
-            Ok((request.id, wanted, images, pixels, held))
+            Ok((request.id, Asked { wanted, images, pixels, held }))
         };
         intake::parse_maybe_heavy(body, parse).await
     };
     let read = tokio::time::timeout_at(deadline.into(), reading).await;
-    let (id, wanted, images, pixels, held) = read.map_err(|_| ApiError::SlowBody(timeout))??;
-    let widths = (served.model.clusters(), served.model.embedding_size());
-    let want_embedding = wanted.iter().any(|wanted| wanted.name == "embedding");
-    let size = Extent::new(images, &served, want_embedding).infer(wanted.iter().map(|wanted| wanted.size(widths)));
-    let answer_held = state.budget.answer(size, &held)?;
-    let each = shape.len();
-    let content = |n: usize| Content::Pixels(pixels.slice(n * each..(n + 1) * each));
-    let uploads = (0..images).map(|n| Upload { name: String::new(), content: content(n) }).collect();
-    let order = Order { uploads, want_embedding, held, deadline, client };
-    drop(pixels);
-    let (served, mut answered) = slot.run(order, timeout).await?;
-    let outcomes = std::mem::take(&mut answered.outcomes);
-    let widths = (served.model.clusters(), served.model.embedding_size());
+    let (id, asked) = read.map_err(|_| ApiError::SlowBody(timeout))??;
+    let told = asked.run(&state, slot, client, deadline, timeout).await?;
     let model = slot.name().to_owned();
-    let write = move || answer(model, id, &wanted, &outcomes, widths);
-    let Written { body, json_size } = if Extent::is_large(size) { intake::heavy(write).await?? } else { write()? };
-    let mut response = HttpResponse::Ok();
-    times(&mut response, &answered);
+    let (size, mut response) = (told.size, HttpResponse::Ok());
+    times(&mut response, &told.answered);
+    let write = move || answer(model, id, &told).map(|written| (written, told.held));
+    let (Written { body, json_size }, held) =
+        if Extent::is_large(size) { intake::heavy(write).await?? } else { write()? };
     match json_size {
         None => response.insert_header((CONTENT_TYPE, "application/json")),
         Some(size) => {
             response.insert_header((JSON_SIZE, size)).insert_header((CONTENT_TYPE, "application/octet-stream"))
         }
     };
-    Ok(response.body(Pieces::new(body, answer_held)?))
+    Ok(response.body(Pieces::new(body, held)?))
 }
 
 fn json_size(request: &HttpRequest) -> Result<Option<usize>, ApiError> {
     let Some(value) = request.headers().get(JSON_SIZE) else { return Ok(None) };
     let size = value.to_str().ok().and_then(|text| text.parse().ok());
     size.map(Some).ok_or_else(|| bad("Inference-Header-Content-Length is not a number"))
+}
+
+/// A request that was read and found good, whichever protocol it came by.
+pub(crate) struct Asked {
+    /// The outputs, each once.
+    pub wanted: Vec<Wanted>,
+    /// How many images, at least one.
+    pub images: usize,
+    /// Their pixels, one image after the other.
+    pub pixels: Bytes,
+    /// The memory that they hold.
+    pub held: Held,
+}
+
+/// What the model said, with room for the answer that is to be written.
+pub(crate) struct Told {
+    wanted: Vec<Wanted>,
+    /// Clusters, and values of an embedding.
+    widths: (usize, usize),
+    answered: Answered,
+    /// The most that the answer takes, and the memory that is kept for it.
+    pub size: u64,
+    pub held: Held,
+}
+
+impl Asked {
+    /// Books the answer, and has the images assigned in their client's turn.
+    pub async fn run(
+        self,
+        state: &State,
+        slot: &Slot,
+        client: u64,
+        deadline: Instant,
+        timeout: Duration,
+    ) -> Result<Told, ApiError> {
+        let Self { wanted, images, pixels, held: request } = self;
+        let served = slot.served();
+        let widths = (served.model.clusters(), served.model.embedding_size());
+        let want_embedding = wanted.iter().any(|wanted| wanted.name == "embedding");
+        let size = Extent::new(images, &served, want_embedding).infer(wanted.iter().map(|wanted| wanted.size(widths)));
+        let held = state.budget.answer(size, &request)?;
+        // By what came and not by the model, which may have been replaced since.
+        let each = pixels.len() / images;
+        let content = |n: usize| Content::Pixels(pixels.slice(n * each..(n + 1) * each));
+        let uploads = (0..images).map(|n| Upload { name: String::new(), content: content(n) }).collect();
+        let order = Order { uploads, want_embedding, held: request, deadline, client };
+        drop(pixels);
+        let (served, answered) = slot.run(order, timeout).await?;
+        let widths = (served.model.clusters(), served.model.embedding_size());
+        Ok(Told { wanted, widths, answered, size, held })
+    }
+}
+
+impl Told {
+    /// The outputs one by one, as they were asked for.
+    pub fn outputs(&self) -> Result<impl Iterator<Item = Output> + '_, ApiError> {
+        let rows = rows(&self.answered.outcomes)?;
+        Ok(self.wanted.iter().map(move |wanted| wanted.collect(&rows, self.widths)))
+    }
 }
 
 fn rows(outcomes: &[Outcome]) -> Result<Vec<&Row>, ApiError> {
@@ -108,12 +157,13 @@ fn rows(outcomes: &[Outcome]) -> Result<Vec<&Row>, ApiError> {
 
 /// An output as it was asked for.
 #[derive(Clone, Copy)]
-struct Wanted {
+pub(crate) struct Wanted {
     name: &'static str,
     binary: bool,
 }
 
-fn wanted(request: &InferRequest) -> Result<Vec<Wanted>, ApiError> {
+/// The outputs that a request asks for; all of them where it names none.
+pub(crate) fn wanted(request: &InferRequest) -> Result<Vec<Wanted>, ApiError> {
     let all_binary = request.parameters.as_ref().and_then(|p| p.binary_data_output).unwrap_or(false);
     match request.outputs.as_ref().map(|outputs| outputs.0.as_slice()) {
         None | Some([]) => Ok(NAMES.map(|name| Wanted { name, binary: all_binary }).to_vec()),
@@ -146,11 +196,11 @@ fn one_wanted(output: &WantedOutput, all_binary: bool) -> Result<Wanted, ApiErro
 }
 
 /// An output with its values, and whether they go behind the JSON.
-struct Output {
-    name: &'static str,
-    shape: Vec<usize>,
-    values: Values,
-    binary: bool,
+pub(crate) struct Output {
+    pub name: &'static str,
+    pub shape: Vec<usize>,
+    pub values: Values,
+    pub binary: bool,
 }
 
 impl Wanted {
@@ -187,19 +237,11 @@ struct Written {
     json_size: Option<usize>,
 }
 
-fn answer(
-    model_name: String,
-    id: Option<String>,
-    wanted: &[Wanted],
-    outcomes: &[Outcome],
-    widths: (usize, usize),
-) -> Result<Written, ApiError> {
-    let rows = rows(outcomes)?;
+fn answer(model_name: String, id: Option<String>, told: &Told) -> Result<Written, ApiError> {
     let mut behind = Vec::new();
-    let any_binary = wanted.iter().any(|wanted| wanted.binary);
-    let tensor = |wanted: &Wanted| {
-        let Output { name, shape, values, binary } = wanted.collect(&rows, widths);
-        let datatype = if matches!(values, Values::Integers(_)) { "INT64" } else { "FP32" };
+    let any_binary = told.wanted.iter().any(|wanted| wanted.binary);
+    let tensor = |Output { name, shape, values, binary }| {
+        let datatype = values.datatype();
         let mut tensor = OutputTensor { name, datatype, shape, parameters: None, data: None };
         if binary {
             tensor.parameters = Some(BinarySize { binary_data_size: values.bytes() });
@@ -209,7 +251,7 @@ fn answer(
         }
         tensor
     };
-    let outputs = wanted.iter().map(tensor).collect();
+    let outputs = told.outputs()?.map(tensor).collect();
     let answer = InferAnswer { model_name, model_version: VERSION, id, outputs };
     let mut body = serde_json::to_vec(&answer).map_err(|_| ApiError::Internal)?;
     let json_size = any_binary.then_some(body.len());

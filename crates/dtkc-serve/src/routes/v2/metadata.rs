@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::{ModelPath, VERSION};
 use crate::error::{ApiError, ErrorBody};
+use crate::models::Slot;
 use crate::state::{Phase, State};
 
 /// The server.
@@ -18,6 +19,13 @@ pub struct ServerMetadata {
     pub version: &'static str,
     /// Extensions of the protocol that work here.
     pub extensions: Vec<&'static str>,
+}
+
+impl ServerMetadata {
+    /// This program, by a protocol with those extensions.
+    pub fn new(extensions: Vec<&'static str>) -> Self {
+        Self { name: env!("CARGO_PKG_NAME"), version: env!("CARGO_PKG_VERSION"), extensions }
+    }
 }
 
 /// A model's tensors.
@@ -34,6 +42,31 @@ pub struct ModelMetadata {
     pub inputs: Vec<TensorMetadata>,
     /// The outputs `cluster`, `probabilities` and `embedding`.
     pub outputs: Vec<TensorMetadata>,
+}
+
+impl ModelMetadata {
+    /// The tensors of the file that is serving now.
+    pub fn of(slot: &Slot) -> Self {
+        let served = slot.served();
+        let model = &served.model;
+        let (shape, k, embedding) = (model.spec().shape(), model.clusters(), model.embedding_size());
+        let tensor = |name, datatype, sizes: &[usize]| TensorMetadata {
+            name,
+            datatype,
+            shape: std::iter::once(-1).chain(sizes.iter().map(|&size| size as i64)).collect(),
+        };
+        Self {
+            name: slot.name().to_owned(),
+            versions: vec![VERSION],
+            platform: "onnxruntime_onnx",
+            inputs: vec![tensor("image", "UINT8", &[shape.height, shape.width, shape.channels])],
+            outputs: vec![
+                tensor("cluster", "INT64", &[]),
+                tensor("probabilities", "FP32", &[k]),
+                tensor("embedding", "FP32", &[embedding]),
+            ],
+        }
+    }
 }
 
 /// One tensor.
@@ -79,11 +112,7 @@ pub struct ModelReady {
     ),
 )]
 pub async fn server() -> HttpResponse {
-    HttpResponse::Ok().json(ServerMetadata {
-        name: env!("CARGO_PKG_NAME"),
-        version: env!("CARGO_PKG_VERSION"),
-        extensions: vec!["binary_tensor_data", "model_repository", "statistics"],
-    })
+    HttpResponse::Ok().json(ServerMetadata::new(vec!["binary_tensor_data", "model_repository", "statistics"]))
 }
 
 /// Is the server alive?
@@ -122,26 +151,7 @@ pub async fn ready(state: Data<State>) -> Result<HttpResponse, ApiError> {
 )]
 pub async fn model(path: Path<ModelPath>, state: Data<State>) -> Result<HttpResponse, ApiError> {
     path.check_version()?;
-    let slot = state.model(&path.model)?;
-    let served = slot.served();
-    let model = &served.model;
-    let (shape, k, embedding) = (model.spec().shape(), model.clusters(), model.embedding_size());
-    let tensor = |name, datatype, sizes: &[usize]| TensorMetadata {
-        name,
-        datatype,
-        shape: std::iter::once(-1).chain(sizes.iter().map(|&size| size as i64)).collect(),
-    };
-    Ok(HttpResponse::Ok().json(ModelMetadata {
-        name: slot.name().to_owned(),
-        versions: vec![VERSION],
-        platform: "onnxruntime_onnx",
-        inputs: vec![tensor("image", "UINT8", &[shape.height, shape.width, shape.channels])],
-        outputs: vec![
-            tensor("cluster", "INT64", &[]),
-            tensor("probabilities", "FP32", &[k]),
-            tensor("embedding", "FP32", &[embedding]),
-        ],
-    }))
+    Ok(HttpResponse::Ok().json(ModelMetadata::of(state.model(&path.model)?)))
 }
 
 /// Is one model ready?

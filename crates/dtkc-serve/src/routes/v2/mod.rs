@@ -4,7 +4,7 @@ pub mod infer;
 pub mod metadata;
 pub mod repository;
 pub mod statistics;
-mod tensor;
+pub(crate) mod tensor;
 
 use actix_web::web::{self, ServiceConfig};
 
@@ -53,9 +53,14 @@ pub struct ModelPath {
 impl ModelPath {
     /// Refuses versions that do not exist.
     fn check_version(&self) -> Result<(), ApiError> {
-        match self.version.as_deref() {
-            None | Some(VERSION) => Ok(()),
-            Some(other) => Err(ApiError::UnknownVersion(other.chars().take(20).collect())),
-        }
+        check_version(self.version.as_deref())
+    }
+}
+
+/// Refuses versions that do not exist.
+pub(crate) fn check_version(version: Option<&str>) -> Result<(), ApiError> {
+    match version {
+        None | Some(VERSION) => Ok(()),
+        Some(other) => Err(ApiError::UnknownVersion(other.chars().take(20).collect())),
     }
 }

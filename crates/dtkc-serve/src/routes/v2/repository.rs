@@ -33,7 +33,7 @@ pub struct RepositoryModel {
     responses((status = 200, description = "The models", body = [RepositoryModel])),
 )]
 pub async fn index(state: Data<State>) -> HttpResponse {
-    HttpResponse::Ok().json(state.models.iter().map(describe).collect::<Vec<_>>())
+    HttpResponse::Ok().json(state.models.iter().map(RepositoryModel::of).collect::<Vec<_>>())
 }
 
 /// Load a model: again if its file has changed, or after it was unloaded.
@@ -63,17 +63,26 @@ pub async fn load(model: Path<String>, state: Data<State>) -> Result<HttpRespons
     ),
 )]
 pub async fn unload(model: Path<String>, state: Data<State>) -> Result<HttpResponse, ApiError> {
-    let slot = state.model(&model)?;
-    slot.unload(&state.metrics)?;
-    tracing::info!(model = slot.name(), "the model was unloaded");
+    take_out(&state, &model)?;
     Ok(HttpResponse::Ok().finish())
 }
 
-fn describe(slot: &Slot) -> RepositoryModel {
-    let (state, reason) = match slot.served().engine() {
-        Ok(_) => ("READY", String::new()),
-        Err(ApiError::Starting) => ("LOADING", ApiError::Starting.to_string()),
-        Err(error) => ("UNAVAILABLE", error.to_string()),
-    };
-    RepositoryModel { name: slot.name().to_owned(), version: VERSION, state, reason }
+impl RepositoryModel {
+    /// How a model is now.
+    pub fn of(slot: &Slot) -> Self {
+        let (state, reason) = match slot.served().engine() {
+            Ok(_) => ("READY", String::new()),
+            Err(ApiError::Starting) => ("LOADING", ApiError::Starting.to_string()),
+            Err(error) => ("UNAVAILABLE", error.to_string()),
+        };
+        Self { name: slot.name().to_owned(), version: VERSION, state, reason }
+    }
+}
+
+/// Takes a model out of service.
+pub(crate) fn take_out(state: &State, model: &str) -> Result<(), ApiError> {
+    let slot = state.model(model)?;
+    slot.unload(&state.metrics)?;
+    tracing::info!(model = slot.name(), "the model was unloaded");
+    Ok(())
 }

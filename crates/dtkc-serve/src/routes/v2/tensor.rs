@@ -144,6 +144,14 @@ pub enum Values {
 }
 
 impl Values {
+    /// The protocol's name of their type.
+    pub fn datatype(&self) -> &'static str {
+        match self {
+            Self::Integers(_) => "INT64",
+            Self::Floats(_) => "FP32",
+        }
+    }
+
     /// Little-endian bytes.
     pub fn append_to(&self, out: &mut Vec<u8>) {
         match self {
