@@ -170,7 +170,7 @@ fn std_command(command: &assert_cmd::Command) -> Command {
 fn a_stop_reaches_the_cell_and_the_same_command_goes_on_to_the_same_bits() {
     let place = Place::new();
     let a = place.dataset("a.h5", 400, true);
-    let more = ["--runs", "2", "--epochs", "12", "--set", "run.checkpoint_seconds=0"];
+    let more = ["--runs", "2", "--epochs", "30"];
     let (whole, broken) = (place.path("whole"), place.path("broken"));
     compare(&[&a], &whole, BLOCKS, &more).assert().success();
 

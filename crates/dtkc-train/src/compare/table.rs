@@ -160,7 +160,7 @@ fn table(set: &SetRecord, cells: &[(&CellRecord, Option<Result<Summary, String>>
         let Some(Ok(summary)) = summary else { continue };
         let paper = known.as_ref().and_then(|known| known.as_ref().ok()?.published(cell.method));
         let figures = Figures { paper, ..figures(cell, summary) };
-        notes.extend(remarks(&figures));
+        notes.extend(remarks(cell, summary, &figures));
         methods.push(figures);
         summaries.push((cell.method, summary));
     }
@@ -188,9 +188,18 @@ fn unfinished(cell: &CellRecord, summary: Option<&Result<Summary, String>>) -> O
     Some(Open { method: cell.method.to_string(), failed, reason: reason.to_owned() })
 }
 
-fn remarks(figures: &Figures) -> Vec<String> {
+/// What a reader should know about the figures of one method.
+fn remarks(cell: &CellRecord, summary: &Summary, figures: &Figures) -> Vec<String> {
     let Figures { method, pruned, restarts, pretrained_by, .. } = figures;
     let mut notes = Vec::new();
+    let (asked, made) = (cell.restarts, summary.restarts.len());
+    if made < asked {
+        notes.push(format!("{method}: {made} of {asked} restarts that were asked for are there"));
+    }
+    let cut = summary.restarts.iter().filter(|restart| restart.ended == Ended::Budget).count();
+    if cut > 0 {
+        notes.push(format!("{method}: {cut} of {made} restarts were cut short by the time limit"));
+    }
     if *pruned > 0 {
         let all = pruned + restarts;
         notes.push(format!("{method}: {pruned} of {all} restarts were pruned and do not count"));

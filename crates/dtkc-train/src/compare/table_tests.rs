@@ -251,6 +251,18 @@ fn the_paper_has_its_columns_where_it_knows_the_set() {
 }
 
 #[test]
+fn what_the_time_limit_cost_is_told() {
+    let mut short = ddc();
+    short.restarts.truncate(3);
+    short.restarts[2].ended = Ended::Budget;
+    let notes = |summary: Summary| table_of(&cell(Method::Ddc, State::Done), Some(Ok(summary))).notes;
+    let expected =
+        ["ddc: 3 of 4 restarts that were asked for are there", "ddc: 1 of 3 restarts were cut short by the time limit"];
+    assert_eq!(notes(short), expected);
+    assert!(notes(ddc()).is_empty());
+}
+
+#[test]
 fn a_shared_pretraining_is_told() {
     let sharing = CellRecord { pretrained_by: Some(Method::Ddc), ..cell(Method::Dtkc, State::Done) };
     let table = table_of(&sharing, Some(Ok(dtkc())));
