@@ -64,8 +64,12 @@ pub fn size(network: &Network, embedding: impl Iterator<Item = f32> + Clone) -> 
     }) else {
         return 0.0;
     };
-    if matches!(network.layers.last(), Some(Layer::StudentT { .. })) {
-        return embedding.map(|x| f64::from(x).abs()).max_by(f64::total_cmp).unwrap_or(0.0);
+    if let [.., before, _, Layer::Embedding, Layer::StudentT { .. }] = network.layers.as_slice() {
+        let reach = embedding.map(|x| f64::from(x).abs()).max_by(f64::total_cmp).unwrap_or(0.0);
+        // SpectralNet: large weights make outputs orthonormal that are nearly alike. A tangent is at most 1.
+        let column = |c: usize| weight.data.iter().skip(c).step_by(bias.len()).map(|w| f64::from(w.abs())).sum::<f64>();
+        let sums = (0..bias.len()).map(column).max_by(f64::total_cmp).unwrap_or(0.0);
+        return if matches!(before, Layer::Tanh) { reach.max(sums) } else { reach };
     }
     let sum = |cluster: usize| {
         let column = weight.data.iter().skip(cluster).step_by(bias.len());
@@ -124,6 +128,19 @@ mod tests {
         let input = ItemShape::Image(ImageShape { height: 1, width: 1, channels: 1 });
         let network = Network { input, layers: vec![Layer::Embedding, dense, Layer::Softmax] };
         assert_eq!(size(&network, [2.0, 2.0].into_iter()), 400.5);
+    }
+
+    #[test]
+    fn before_students_t_the_size_is_that_of_the_embedding() {
+        let dense = Layer::Dense { weight: Weights::new([2, 2], vec![100.0, 1.0, -90.0, 1.0]), bias: vec![0.0, 0.0] };
+        let head = [Layer::Embedding, Layer::StudentT { centres: Weights::new([2, 2], vec![0.0; 4]) }];
+        let input = ItemShape::Image(ImageShape { height: 1, width: 1, channels: 1 });
+        let with = |before: Layer| {
+            let layers = [vec![before, dense.clone()], head.to_vec()].concat();
+            size(&Network { input, layers }, [3.0, -7.0].into_iter())
+        };
+        assert_eq!(with(Layer::Relu), 7.0);
+        assert_eq!(with(Layer::Tanh), 190.0, "what is added before the embedding, not what is left of it");
     }
 
     #[test]

@@ -49,7 +49,16 @@ impl Budget {
 
     /// Whether the time is used up.
     pub(super) fn exhausted(&self) -> bool {
-        self.seconds.is_some_and(|seconds| self.spent_before + self.started.elapsed().as_secs_f64() >= seconds * USABLE)
+        self.is_gone(USABLE)
+    }
+
+    /// Whether half of the time is used up: what comes before clustering may take no more.
+    pub(super) fn is_half_gone(&self) -> bool {
+        self.is_gone(0.5)
+    }
+
+    fn is_gone(&self, part: f64) -> bool {
+        self.seconds.is_some_and(|seconds| self.spent_before + self.started.elapsed().as_secs_f64() >= seconds * part)
     }
 
     /// Whether the plan has still to be made.

@@ -55,7 +55,7 @@ impl Trainer<'_> {
                 self.console.spare((left * self.data.len()) as u64);
                 return self.finish_restart(restart, reason);
             }
-            if restart.epoch >= until || restart.converged {
+            if restart.epoch >= until || restart.converged || self.is_cut_short(restart) {
                 return Ok(());
             }
             let times = self.pass(restart)?;
@@ -68,6 +68,12 @@ impl Trainer<'_> {
     pub(super) fn save_before_long_work(&mut self, restart: &Restart) -> Result<(), TrainError> {
         let is_new = restart.stage == 0 && restart.epoch == 0;
         if is_new { Ok(()) } else { self.journal.save(restart) }
+    }
+
+    /// Whether a stage before the last must end now, so that a limit on the time leaves some for clustering.
+    fn is_cut_short(&self, restart: &Restart) -> bool {
+        let is_last = restart.stage + 1 == self.stages.len();
+        !is_last && restart.epoch > 0 && restart.batch == 0 && self.budget.is_half_gone()
     }
 
     fn reason_to_end(&self, restart: &Restart) -> Option<Ended> {
