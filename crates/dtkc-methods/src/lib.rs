@@ -10,7 +10,8 @@
 //! | the methods there are, and their settings by name | [`Method`], [`MethodSettings`] |
 //! | DTKC and DDC | [`dtkc`] |
 //! | k-means, in memory and as a method | [`kmeans`] |
-//! | spectral clustering, nearest neighbours | [`spectral`] |
+//! | spectral clustering | [`spectral`] |
+//! | nearest neighbours | [`nearest`] |
 //! | DEC, IDEC and DBC; DCN; SpectralNet | [`dec`], [`dcn`], [`spectralnet`] |
 //! | what the methods with an autoencoder share | [`coder`] |
 //! | how long and how often to train | [`TrainPlan`] |
@@ -31,6 +32,7 @@ pub mod kmeans;
 pub mod layers;
 pub mod learner;
 mod method;
+pub mod nearest;
 pub mod optimizer;
 pub mod places;
 mod plan;

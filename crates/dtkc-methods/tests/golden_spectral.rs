@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use dtkc_methods::kmeans::Points;
-use dtkc_methods::spectral::{Affinity, Graph, Neighbours, SpectralOptions, eigenvectors, spectral};
+use dtkc_methods::nearest::Neighbours;
+use dtkc_methods::spectral::{Affinity, Graph, SpectralOptions, eigenvectors, spectral};
 use serde_json::Value;
 
 const NEVER: &dyn Fn() -> bool = &|| false;

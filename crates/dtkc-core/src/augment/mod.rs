@@ -51,18 +51,31 @@ impl Augmenter {
     /// # Panics
     /// Panics when `images` is no whole number of images.
     pub fn pairs(&self, images: &[u8], key: BatchKey, device: &Device) -> Tensor<4> {
-        image_tensor(self.pair_pixels(images, key), self.size, device)
+        image_tensor(self.pair_pixels(images, images, key), self.size, device)
     }
 
-    /// [`pairs`](Self::pairs) without the tensor.
-    pub fn pair_pixels(&self, images: &[u8], key: BatchKey) -> Vec<f32> {
+    /// [`pairs`](Self::pairs) whose second views are views of other images, one for each: of near neighbours.
+    ///
+    /// # Panics
+    /// Panics when there is no whole number of images, or not the same of both.
+    pub fn pairs_with(&self, images: &[u8], partners: &[u8], key: BatchKey, device: &Device) -> Tensor<4> {
+        image_tensor(self.pair_pixels(images, partners, key), self.size, device)
+    }
+
+    /// [`pairs_with`](Self::pairs_with) without the tensor.
+    pub fn pair_pixels(&self, images: &[u8], partners: &[u8], key: BatchKey) -> Vec<f32> {
+        assert_eq!(images.len(), partners.len(), "as many partners as images");
         let clean = scale_pixels(images, self.size);
-        let mut first = match self.config.both {
-            true => self.views(&clean, key, 0),
-            false => clean.clone(),
+        let second = match std::ptr::eq(images, partners) {
+            true => self.views(&clean, key, 1),
+            false => self.views(&scale_pixels(partners, self.size), key, 1),
         };
-        first.extend(self.views(&clean, key, 1));
-        first
+        let mut all = match self.config.both {
+            true => self.views(&clean, key, 0),
+            false => clean,
+        };
+        all.extend(second);
+        all
     }
 
     /// One random view of every image, each already scaled to [0, 1]; `stream` tells first from second views.
@@ -98,7 +111,7 @@ mod tests {
     fn nothing_to_do_gives_the_image_back() {
         let augmenter = Augmenter::new(&AugmentConfig::off(), SIZE).unwrap();
         let clean = scale_pixels(&images(4), SIZE);
-        let pairs = augmenter.pair_pixels(&images(4), key(0));
+        let pairs = augmenter.pair_pixels(&images(4), &images(4), key(0));
         assert_eq!(&pairs[..clean.len()], &clean);
         assert_eq!(&pairs[clean.len()..], &clean);
     }
@@ -106,7 +119,7 @@ mod tests {
     #[test]
     fn views_depend_on_the_key_and_not_on_threads() {
         let augmenter = Augmenter::new(&AugmentConfig::strong(), SIZE).unwrap();
-        let run = |batch| augmenter.pair_pixels(&images(9), key(batch));
+        let run = |batch| augmenter.pair_pixels(&images(9), &images(9), key(batch));
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| run(0));
         let many = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap().install(|| run(0));
         assert_eq!(alone, many);
@@ -116,19 +129,29 @@ mod tests {
     #[test]
     fn first_views_are_clean_unless_both_is_set() {
         let clean = scale_pixels(&images(2), SIZE);
-        let one = Augmenter::new(&AugmentConfig::strong(), SIZE).unwrap().pair_pixels(&images(2), key(0));
+        let one = Augmenter::new(&AugmentConfig::strong(), SIZE).unwrap().pair_pixels(&images(2), &images(2), key(0));
         assert_eq!(&one[..clean.len()], &clean);
         let both = AugmentConfig { both: true, ..AugmentConfig::strong() };
-        let both = Augmenter::new(&both, SIZE).unwrap().pair_pixels(&images(2), key(0));
+        let both = Augmenter::new(&both, SIZE).unwrap().pair_pixels(&images(2), &images(2), key(0));
         assert_ne!(&both[..clean.len()], &clean);
         assert_eq!(&both[clean.len()..], &one[clean.len()..]);
+    }
+
+    #[test]
+    fn second_views_may_be_of_partners() {
+        let augmenter = Augmenter::new(&AugmentConfig::strong(), SIZE).unwrap();
+        let (own, other) = (images(2), images(4)[2 * SIZE.len()..].to_vec());
+        let pairs = augmenter.pair_pixels(&own, &other, key(0));
+        let (first, second) = pairs.split_at(own.len());
+        assert_eq!(first, scale_pixels(&own, SIZE));
+        assert_eq!(second, &augmenter.pair_pixels(&other, &other, key(0))[own.len()..]);
     }
 
     #[test]
     fn views_stay_in_range_and_differ_from_the_image() {
         let config = AugmentConfig { noise: 0.1, elastic: 0.05, ..AugmentConfig::strong() };
         let augmenter = Augmenter::new(&config, SIZE).unwrap();
-        let pairs = augmenter.pair_pixels(&images(16), key(5));
+        let pairs = augmenter.pair_pixels(&images(16), &images(16), key(5));
         assert!(pairs.iter().all(|v| (0.0..=1.0).contains(v)));
         let (clean, views) = pairs.split_at(pairs.len() / 2);
         let moved = clean.iter().zip(views).filter(|(a, b)| (**a - **b).abs() > 0.02).count();

@@ -35,11 +35,13 @@ impl Views {
 pub struct Moment {
     /// Epochs done, with the part of the running one.
     pub epoch: f64,
+    /// Whether only the fine clusters are learnt.
+    pub is_fine_only: bool,
 }
 
 impl Moment {
     /// Late enough that every weight has its final value.
-    pub const LATE: Moment = Moment { epoch: f64::INFINITY };
+    pub const LATE: Moment = Moment { epoch: f64::INFINITY, is_fine_only: false };
 }
 
 /// The loss as configured.
@@ -68,6 +70,13 @@ impl Objective {
     pub fn evaluate(&self, output: &Output, views: Views, moment: Moment) -> LossTerms {
         assert!(!output.is_empty(), "a batch must hold at least one image");
         let mut terms = Collector::default();
+        if let (true, Some(fine)) = (moment.is_fine_only, &output.fine) {
+            let (first, second) = halves(fine);
+            terms.add("overclustering", self.config.overclustering, || paired::mutual_information(first, second));
+            return terms
+                .sum()
+                .unwrap_or_else(|| LossTerms { total: output.logits.clone().sum() * 0.0, terms: vec![] });
+        }
         self.paper_terms(output, &mut terms);
         self.companion_terms(output, views, &mut terms);
         self.unpaired_terms(output, &mut terms);

@@ -12,6 +12,7 @@ use dtkc_onnx::Network;
 
 use super::Settings;
 use super::flops::step_flops;
+use super::partners::{self, Partners};
 use super::regroup::Evidence;
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
@@ -33,6 +34,10 @@ pub struct DtkcLearner {
     device: Device,
     model: Model,
     optimizer: Optimizer,
+    /// Near neighbours, once they were looked for.
+    partners: Option<Option<Partners>>,
+    /// Their table, from a checkpoint.
+    known: Vec<u32>,
 }
 
 impl DtkcLearner {
@@ -52,6 +57,8 @@ impl DtkcLearner {
             device: task.device.clone(),
             model: valid.init(&task.device.clone().autodiff(), seed),
             optimizer: Optimizer::new(&settings.optim),
+            partners: None,
+            known: Vec::new(),
         })
     }
 
@@ -72,10 +79,43 @@ impl DtkcLearner {
         }
     }
 
+    /// A batch as it is trained on: second views may be those of near neighbours.
+    fn training_views(&self, batch: &Batch, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
+        match (&self.augmenter, self.partners.as_ref().and_then(Option::as_ref)) {
+            (Some(augmenter), Some(partners)) => {
+                let second = partners.pixels(batch, key);
+                (augmenter.pairs_with(pixels(&batch.items), &second, key, device), Views::Paired)
+            }
+            _ => self.views(&batch.items, key, device),
+        }
+    }
+
+    /// Looks for near neighbours where they are wanted and not there.
+    fn find_partners(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
+        if self.partners.is_none() && self.settings.paired() && self.settings.neighbours.is_on() {
+            let shape = self.valid().config().input;
+            let known = std::mem::take(&mut self.known);
+            self.partners = Some(Partners::find(&self.settings.neighbours, data, shape, known)?);
+        }
+        Ok(())
+    }
+
     /// What the network says about a batch in training mode, without training on it.
     fn output(&self, items: &Items, key: BatchKey) -> (Output, Views) {
         let (x, views) = self.views(items, key, &self.device);
         (self.model.valid().forward_train(x), views)
+    }
+
+    /// Epochs in which only the fine clusters are learnt.
+    fn fine_epochs(&self, epochs: usize) -> usize {
+        match self.has_fine_clusters() {
+            true => (self.settings.loss.fine_first * epochs as f64).round() as usize,
+            false => 0,
+        }
+    }
+
+    fn moment(&self, epoch: f64, epochs: usize) -> Moment {
+        Moment { epoch, is_fine_only: epoch < self.fine_epochs(epochs) as f64 }
     }
 
     /// Whether there are fine clusters that training improves and that a new output layer can be made from.
@@ -91,9 +131,10 @@ impl DtkcLearner {
         let mut evidence = Evidence::default();
         for batch in data.comparison() {
             let (batch, key) = batch?;
-            evidence.add(&self.output(&batch.items, key).0);
+            let (x, _) = self.training_views(&batch, key, &self.device);
+            evidence.add(&self.model.valid().forward_train(x));
         }
-        Ok(evidence.propose())
+        Ok(if place.done == self.fine_epochs(place.epochs) { evidence.groups() } else { evidence.propose() })
     }
 }
 
@@ -103,11 +144,11 @@ impl Learner for DtkcLearner {
     }
 
     fn step(&mut self, batch: &Batch, place: &StepPlace, clock: &mut StepClock) -> StepResult {
-        let (x, views) = self.views(&batch.items, place.views, &self.device.clone().autodiff());
+        let (x, views) = self.training_views(batch, place.views, &self.device.clone().autodiff());
         clock.lap(|c| &mut c.data);
         let output = self.model.forward_train(x);
         clock.lap(|c| &mut c.forward);
-        let terms = self.objective.evaluate(&output, views, Moment { epoch: place.epoch });
+        let terms = self.objective.evaluate(&output, views, self.moment(place.epoch, place.epochs));
         let loss = terms.read();
         let membership = views.first(output.membership.clone().detach()).into_data();
         let membership = membership.iter::<f32>().collect();
@@ -127,13 +168,22 @@ impl Learner for DtkcLearner {
         StepResult { loss, membership, applied }
     }
 
+    fn is_refresh_due(&self, _stage: usize) -> bool {
+        self.partners.is_none() && self.settings.paired() && self.settings.neighbours.is_on()
+    }
+
+    fn refresh(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
+        self.find_partners(data)
+    }
+
     fn is_settled(&self, place: &EpochPlace) -> bool {
         let loss = &self.settings.loss;
         let start = if loss.self_label > 0.0 { loss.self_label_start } else { 0.0 };
-        place.done as f64 > loss.ramp.max(start)
+        place.done as f64 > loss.ramp.max(start) && place.done > self.fine_epochs(place.epochs)
     }
 
     fn end_epoch(&mut self, place: &EpochPlace, data: &mut dyn Passes) -> Result<EpochEnd, LearnError> {
+        self.find_partners(data)?;
         let better = self.better_output(place, data)?;
         let regrouped = better.is_some();
         if let Some(layer) = better {
@@ -146,6 +196,9 @@ impl Learner for DtkcLearner {
     /// Three times in the first half of the training: earlier the fine clusters say nothing, later there is no time to
     /// learn from it.
     fn upheavals(&self, epochs: usize) -> Vec<usize> {
+        if self.fine_epochs(epochs) > 0 {
+            return vec![self.fine_epochs(epochs)];
+        }
         match self.has_fine_clusters() {
             true => (2..=4).map(|eighths| (epochs * eighths).div_ceil(8)).filter(|&epoch| epoch < epochs).collect(),
             false => Vec::new(),
@@ -196,11 +249,14 @@ impl Learner for DtkcLearner {
     }
 
     fn progress(&self) -> Vec<NamedArray> {
-        self.optimizer.save()
+        let mut arrays = self.optimizer.save();
+        arrays.extend(partners::save(self.partners.as_ref().and_then(Option::as_ref)));
+        arrays
     }
 
     fn set_progress(&mut self, progress: &[NamedArray]) -> Result<(), LearnError> {
         self.optimizer = Optimizer::restore(&self.settings.optim, progress, &self.model)?;
+        self.known = partners::restore(progress);
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConf
 use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
-use super::DtkcLearner;
+use super::{DtkcLearner, PartnerConfig};
 use crate::learner::Learner;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task};
@@ -24,6 +24,8 @@ pub struct Settings {
     pub optim: OptimConfig,
     /// Random views; used when a term of the loss compares views.
     pub augment: AugmentConfig,
+    /// Near neighbours as second views.
+    pub neighbours: PartnerConfig,
 }
 
 impl Settings {
@@ -47,6 +49,7 @@ impl MethodTable for Settings {
         self.loss.check()?;
         self.optim.check()?;
         self.augment.check()?;
+        self.neighbours.check()?;
         let conflict = |text: &str| Err(ConfigError::Conflict(text.into()).into());
         match (method, self.loss.lambda > 0.0) {
             (Method::Ddc, true) => {

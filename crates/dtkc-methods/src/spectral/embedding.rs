@@ -1,10 +1,10 @@
 //! Spectral clustering of any rows: graph, eigenvectors, k-means.
 
 use super::graph::{Affinity, Graph};
-use super::neighbours::{Neighbours, Rows};
 use super::subspace::{Leading, leading};
 use crate::LearnError;
 use crate::kmeans::{Clustering, KmeansOptions, Points, check_clusters, kmeans};
+use crate::nearest::{Neighbours, Rows};
 
 /// Starts, iterations and tolerance of the k-means of eigenvectors: scikit-learn's.
 const STARTS: usize = 10;

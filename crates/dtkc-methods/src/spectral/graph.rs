@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::neighbours::Neighbours;
+use crate::nearest::Neighbours;
 
 /// What an edge of the graph weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,21 +5,25 @@ use burn::module::Module as _;
 use burn::tensor::{Device, Int, Tensor, TensorData, activation};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::{LossValues, Model, NamedArray, StatisticsPass, Values, scale_images};
-use dtkc_item::{Batch, Items};
+use dtkc_item::{Batch, ImageShape, Items};
 use dtkc_onnx::Network;
 
 use super::embedding::{SpectralOptions, spectral};
-use super::images::Images;
 use super::settings::Settings;
 use crate::learner::{
     Answers, CLUSTERING, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
+use crate::nearest::Images;
 use crate::optimizer::Optimizer;
 use crate::places::Pass;
 use crate::{LearnError, Task, arrays};
 
 /// Images after which batch-norm statistics no longer change in a digit that matters.
 const STATISTICS_IMAGES: usize = 20_000;
+/// Most images: every pair is looked at, and twice as many take four times as long.
+pub const MOST_IMAGES: usize = 500_000;
+/// Seconds that are worth a word before they begin.
+const LONG: f64 = 20.0;
 
 /// Spectral clustering on its way.
 pub struct SpectralLearner {
@@ -84,7 +88,9 @@ impl Learner for SpectralLearner {
         if stage > 0 {
             return Ok(());
         }
-        let images = Images::read(data, self.model.valid_config().config().input)?;
+        let shape = self.model.valid_config().config().input;
+        announce(data, shape)?;
+        let images = Images::read(data, shape)?;
         let Settings { neighbours, affinity, .. } = self.settings;
         let options = SpectralOptions { clusters: self.clusters(), neighbours, affinity, seed: self.seed };
         let found = spectral(&images, &options, &|text| data.note(text), &|| data.stop())?;
@@ -192,5 +198,42 @@ impl Learner for SpectralLearner {
 
     fn freeze(&self) -> Network {
         self.model.to_network()
+    }
+}
+
+/// Says how long it takes to compare every pair, and refuses what nobody would wait for.
+fn announce(data: &dyn Passes, shape: ImageShape) -> Result<(), LearnError> {
+    let n = data.len();
+    let seconds = Images::seconds_of_all_pairs(n, shape);
+    if n > MOST_IMAGES {
+        return Err(LearnError::Unsuitable(format!(
+            "spectral clustering compares every pair of images, and {n} would take about {} on two cores: use at most \
+             {MOST_IMAGES} (`dtkc-data subset`), or --method kmeans, dec or dtkc",
+            duration(seconds)
+        )));
+    }
+    if seconds > LONG {
+        data.say(&format!("comparing every pair of {n} images takes about {} on two cores", duration(seconds)));
+    }
+    Ok(())
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} seconds"),
+        s if s < 5400.0 => format!("{:.0} minutes", s / 60.0),
+        s if s < 172_800.0 => format!("{:.0} hours", s / 3600.0),
+        s => format!("{:.0} days", s / 86_400.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_readable() {
+        let found = [56.4, 600.0, 7200.0, 400_000.0].map(duration);
+        assert_eq!(found, ["56 seconds", "10 minutes", "2 hours", "5 days"]);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! | part | where |
 //! |---|---|
-//! | exact nearest neighbours | [`Neighbours`] |
+//! | exact nearest neighbours | [`Neighbours`](crate::nearest::Neighbours) |
 //! | the graph and its parts | [`Graph`] |
 //! | leading eigenvectors of a sparse matrix | `subspace.rs`, `block.rs` |
 //! | all of it, for any rows | [`spectral()`] |
@@ -14,16 +14,12 @@
 mod block;
 mod embedding;
 mod graph;
-mod images;
 mod learner;
-mod neighbours;
 mod settings;
 mod subspace;
 
 pub use embedding::{Spectral, SpectralOptions, eigenvectors, spectral};
 pub use graph::{Affinity, Graph};
-pub use images::MOST_IMAGES;
-pub use learner::SpectralLearner;
-pub use neighbours::{Neighbours, Rows};
+pub use learner::{MOST_IMAGES, SpectralLearner};
 pub use settings::{PRESETS, Settings, published};
 pub use subspace::Leading;

@@ -4,7 +4,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 
 use crate::LearnError;
 use crate::kmeans::Points;
-use crate::spectral::Neighbours;
+use crate::nearest::Neighbours;
 
 /// Ties between the items of a batch: `exp(-d^2 / (2 s^2))` to each of the `neighbours` nearest, s the median distance to
 /// the `scale_neighbour`-th, then the mean with the transpose. `[n, n]`, row-major.

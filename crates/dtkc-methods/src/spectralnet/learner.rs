@@ -18,9 +18,9 @@ use crate::kmeans::{KmeansOptions, Points, kmeans};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
 };
+use crate::nearest::Neighbours;
 use crate::optimizer::Optimizer;
 use crate::random::Random;
-use crate::spectral::Neighbours;
 use crate::{LearnError, Method, Task, arrays};
 
 const PRETRAINED: usize = 0;

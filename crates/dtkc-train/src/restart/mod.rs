@@ -131,6 +131,8 @@ impl Restart {
         self.monitor = Monitor::new(self.monitor.clusters());
         let lower = self.best.as_ref().is_none_or(|best| loss < best.loss);
         if lower || (!settled && loss.is_finite()) {
+            // What is no measure yet is beaten by whatever is one.
+            let loss = if settled { loss } else { f64::INFINITY };
             self.best = Some(Best { epoch: self.epoch, loss, weights: self.learner.weights() });
             self.stale = 0;
         } else {

@@ -8,11 +8,13 @@
 //! training, both are made into output layers in the same way, by least squares on the embedding.
 
 mod coarsen;
+mod cut;
 mod square;
 
 use burn::tensor::Tensor;
 
 use coarsen::coarsen;
+use cut::cut;
 use dtkc_core::{Output, OutputLayer};
 use square::{Square, add_outer};
 
@@ -32,6 +34,8 @@ pub struct Evidence {
     clusters: usize,
     /// Joint distribution of the fine clusters of two views, times the number of pairs.
     fine: Square,
+    /// The same, each view counted for its likeliest fine cluster alone.
+    hard: Square,
     /// `E^T E` of the embeddings with a column of ones.
     gram: Square,
     /// `E^T U` with the memberships U.
@@ -53,6 +57,7 @@ impl Evidence {
         let embedding = Rows::read(&output.embedding).with_ones();
         self.clusters = membership.width;
         self.fine.add_joint(&fine);
+        self.hard.add_joint(&fine.likeliest());
         self.gram.resize(embedding.width);
         self.with_clusters.resize(embedding.width * membership.width, 0.0);
         self.with_fine.resize(embedding.width * fine.width, 0.0);
@@ -73,19 +78,39 @@ impl Evidence {
             return None;
         }
         let groups = coarsen(&self.fine, k);
-        let mut with_groups = vec![0.0; self.gram.side * k];
-        for (row, fine) in with_groups.chunks_exact_mut(k).zip(self.with_fine.chunks_exact(groups.len())) {
-            groups.iter().zip(fine).for_each(|(&group, value)| row[group] += value);
-        }
-        let (new, present) = (self.fit(with_groups)?, self.fit(self.with_clusters.clone())?);
+        let (new, present) = (self.fit(self.targets(&groups))?, self.fit(self.with_clusters.clone())?);
         let better = self.information(&new) - self.information(&present);
         if better.is_nan() || better < MARGIN {
             return None;
         }
-        let mut values = new.into_iter().map(|value| (CERTAIN * value) as f32);
+        self.layer(new)
+    }
+
+    /// `E^T G` with the memberships G in groups of fine clusters.
+    fn targets(&self, groups: &[usize]) -> Vec<f64> {
+        let k = self.clusters;
+        let mut with_groups = vec![0.0; self.gram.side * k];
+        for (row, fine) in with_groups.chunks_exact_mut(k).zip(self.with_fine.chunks_exact(groups.len())) {
+            groups.iter().zip(fine).for_each(|(&group, value)| row[group] += value);
+        }
+        with_groups
+    }
+
+    fn layer(&self, weights: Vec<f64>) -> Option<OutputLayer> {
+        let k = self.clusters;
+        let mut values = weights.into_iter().map(|value| (CERTAIN * value) as f32);
         let weight: Vec<f32> = values.by_ref().take((self.gram.side - 1) * k).collect();
         let layer = OutputLayer { weight, bias: values.collect() };
         layer.weight.iter().chain(&layer.bias).all(|value| value.is_finite()).then_some(layer)
+    }
+
+    /// An output layer for groups of fine clusters, whatever the present clusters are.
+    pub fn groups(&self) -> Option<OutputLayer> {
+        let k = self.clusters;
+        if self.fine.side <= k || k == 0 {
+            return None;
+        }
+        self.layer(self.fit(self.targets(&cut(&self.hard, k)))?)
     }
 
     /// Ridge regression on the embedding: weights `[hidden + 1, k]`, the bias last.
@@ -136,6 +161,16 @@ impl Rows {
     fn with_ones(self) -> Self {
         let rows = self.iter().flat_map(|row| row.iter().copied().chain([1.0])).collect();
         Self { width: self.width + 1, values: rows }
+    }
+
+    /// 1 for the largest value of every row, 0 for the others.
+    fn likeliest(&self) -> Self {
+        let mut values = vec![0.0; self.values.len()];
+        for (to, row) in values.chunks_exact_mut(self.width).zip(self.iter()) {
+            let best = (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b]).then(b.cmp(&a))).unwrap_or(0);
+            to[best] = 1.0;
+        }
+        Self { width: self.width, values }
     }
 
     fn row(&self, i: usize) -> &[f64] {

@@ -1,0 +1,111 @@
+//! Near neighbours as second views: an image and one that looks nearly like it belong together as an image and its own
+//! view do, and tell the network about changes that no random view makes.
+
+use dtkc_core::augment::BatchKey;
+use dtkc_core::{ConfigError, NamedArray, Values};
+use dtkc_item::{Batch, ImageShape};
+use serde::{Deserialize, Serialize};
+
+use crate::learner::Passes;
+use crate::nearest::{Images, Neighbours, Rows as _};
+use crate::random::Random;
+use crate::{LearnError, arrays};
+
+/// Sides of the images that are compared: enough to tell who is near, and less sensitive to a pixel's move.
+const SIDE: usize = 16;
+/// Most seconds, about, that finding neighbours may take; a larger set has views enough.
+const LONGEST: f64 = 120.0;
+/// Most bytes of images that are held for it.
+const MOST_BYTES: usize = 1 << 30;
+
+/// Neighbours as second views.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PartnerConfig {
+    /// Nearest others of an image that may stand in for it; 0 for none.
+    pub count: usize,
+    /// Probability that one of them does.
+    pub share: f64,
+}
+
+impl PartnerConfig {
+    /// Whether there are any.
+    pub(super) fn is_on(&self) -> bool {
+        self.count > 0 && self.share > 0.0
+    }
+
+    /// Refuses numbers that cannot work.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.count > 100 {
+            return Err(ConfigError::TooLarge { name: "neighbours.count".into(), value: self.count, most: 100 });
+        }
+        match (0.0..=1.0).contains(&self.share) {
+            true => Ok(()),
+            false => {
+                Err(ConfigError::Range { name: "neighbours.share".into(), value: self.share, range: "between 0 and 1" })
+            }
+        }
+    }
+}
+
+/// All images and who is near whom.
+pub(super) struct Partners {
+    share: f64,
+    images: Images,
+    count: usize,
+    table: Vec<u32>,
+}
+
+impl Partners {
+    /// Finds them, or takes a table that was found before; `None`, with a word, where that would take too much.
+    pub(super) fn find(
+        config: &PartnerConfig,
+        data: &mut dyn Passes,
+        shape: ImageShape,
+        known: Vec<u32>,
+    ) -> Result<Option<Self>, LearnError> {
+        let n = data.len();
+        let reduced = ImageShape { height: shape.height.min(SIDE), width: shape.width.min(SIDE), ..shape };
+        if n * shape.len() > MOST_BYTES || Images::seconds_of_all_pairs(n, reduced) > LONGEST {
+            data.say(&format!("{n} images are too many to look for near neighbours: random views alone are used"));
+            return Ok(None);
+        }
+        data.note("nearest neighbours");
+        let images = Images::read(data, shape)?;
+        let count = config.count.min(n.saturating_sub(1));
+        let table = match known.len() == n * count {
+            true => known,
+            false => Neighbours::find(&images.reduced(SIDE), count, &|| data.stop())?.items,
+        };
+        Ok((count > 0).then_some(Self { share: config.share, images, count, table }))
+    }
+
+    /// What the second views of a batch are made of: the image itself, or a neighbour.
+    pub(super) fn pixels(&self, batch: &Batch, key: BatchKey) -> Vec<u8> {
+        let place = (key.epoch << 32) ^ key.batch;
+        let mut random = Random::new(key.seed, b"partner.", place);
+        let mut pixels = Vec::with_capacity(batch.items.pixels().map_or(0, <[u8]>::len));
+        for &index in &batch.indices {
+            let (drawn, place) = (random.unit(), random.below(self.count));
+            // A batch of another set has no neighbours here.
+            let index = index.min(self.images.len().saturating_sub(1));
+            let shown = if drawn < self.share { self.table[index * self.count + place] as usize } else { index };
+            pixels.extend_from_slice(self.images.image(shown));
+        }
+        pixels
+    }
+
+    pub(super) fn table(&self) -> &[u32] {
+        &self.table
+    }
+}
+
+/// The table as a part of a checkpoint.
+pub(super) fn save(partners: Option<&Partners>) -> Option<NamedArray> {
+    partners.map(|partners| NamedArray::list("neighbours", Values::U32(partners.table().to_vec())))
+}
+
+/// The table of a checkpoint; empty where it has none.
+pub(super) fn restore(saved: &[NamedArray]) -> Vec<u32> {
+    arrays::u32s(saved, "neighbours", None).unwrap_or_default()
+}
