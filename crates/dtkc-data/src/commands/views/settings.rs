@@ -1,0 +1,132 @@
+//! The settings of the views: the defaults of training, a file, flags.
+
+use std::path::Path;
+
+use dtkc_cli::Usage;
+use dtkc_settings::{differences, overlay, parse, set, table};
+use dtkc_views::AugmentConfig;
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+/// The names as `dtkc-train fit --set` has them.
+#[derive(Debug, Serialize, Deserialize)]
+struct Settings {
+    augment: AugmentConfig,
+}
+
+/// Methods of `dtkc-train` that use random views; the first is its default.
+const METHODS: [&str; 2] = ["dtkc", "ddc"];
+/// The preset that `dtkc-train fit` starts from, and the only one that makes views.
+const PRESET: &str = "plus";
+
+/// Flags win over the file, the file wins over the defaults.
+pub fn resolve(file: Option<&Path>, sets: &[String]) -> anyhow::Result<AugmentConfig> {
+    let usage = |error: &dyn std::fmt::Display| Usage(error.to_string());
+    let (defaults, from_file) = match file {
+        Some(path) => read(path)?,
+        None => (AugmentConfig::strong(), Table::new()),
+    };
+    let mut flags = Table::new();
+    for assignment in sets {
+        set(&mut flags, assignment).map_err(|error| usage(&error))?;
+    }
+    let layers = [&from_file, &flags];
+    let settings = overlay("", &Settings { augment: defaults }, &layers).map_err(|error| usage(&error))?;
+    settings.augment.check().map_err(|error| usage(&error))?;
+    if settings.augment.is_off() {
+        let text = "every number of the views is 0, so that they would all be equal to their image; \
+                    set one, such as --set augment.rotation=10";
+        return Err(Usage(text.into()).into());
+    }
+    Ok(settings.augment)
+}
+
+/// What a settings file starts from, and what it says about views.
+fn read(path: &Path) -> anyhow::Result<(AugmentConfig, Table)> {
+    let text = fs_err::read_to_string(path)?;
+    let all = parse(&text).map_err(|reason| Usage(format!("{}: {reason}", path.display())))?;
+    let word = |key: &str, usual: &'static str| all.get(key).and_then(Value::as_str).unwrap_or(usual).to_owned();
+    let method = word("method", METHODS[0]);
+    if !METHODS.contains(&method.as_str()) {
+        let text = format!("{} is of the method {method}, which makes no random views", path.display());
+        return Err(Usage(format!("{text}; name a file of dtkc or ddc, or leave --config out")).into());
+    }
+    let defaults = match word("preset", PRESET).as_str() {
+        PRESET => AugmentConfig::strong(),
+        _ => AugmentConfig::off(),
+    };
+    let inner = all.get(&method).and_then(Value::as_table);
+    let mut layer = Table::new();
+    // As `fit` has it: the method's own table, and what stands at the top.
+    for augment in inner.into_iter().chain([&all]).filter_map(|table| table.get("augment")) {
+        match (layer.get_mut("augment"), augment) {
+            (Some(Value::Table(before)), Value::Table(new)) => before.extend(new.clone()),
+            _ => drop(layer.insert("augment".into(), augment.clone())),
+        }
+    }
+    Ok((defaults, layer))
+}
+
+/// The numbers that are not 0, in one line.
+pub fn described(config: &AugmentConfig) -> String {
+    let (Ok(config), Ok(off)) = (table(config), table(&AugmentConfig::off())) else { return String::new() };
+    let changed = differences(&config, &off);
+    let parts: Vec<String> = changed.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
+    format!("views: {}", parts.join(", "))
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Float(number) => number.to_string(),
+        Value::String(word) => word.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use dtkc_views::Fill;
+
+    fn with(file: &str, sets: &[&str]) -> Result<AugmentConfig, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, file).unwrap();
+        let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+        resolve(Some(&path), &sets).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn flags_win_over_the_file_and_the_file_over_the_preset() {
+        let strong = AugmentConfig::strong();
+        assert_eq!(resolve(None, &[]).unwrap(), strong);
+        let file = "method = 'ddc'\n[dtkc.augment]\nscale = 0\n[ddc.augment]\nrotation = 3\nflip = 0.5\nfill = 'edge'";
+        let expected = AugmentConfig { rotation: 7.0, flip: 0.5, fill: Fill::Edge, ..strong.clone() };
+        assert_eq!(with(file, &["augment.rotation=7"]), Ok(expected));
+        assert_eq!(with("augment.flip = 1", &[]), Ok(AugmentConfig { flip: 1.0, ..strong }));
+        let paper = AugmentConfig { noise: 0.1, ..AugmentConfig::off() };
+        assert_eq!(with("preset = 'paper'", &["augment.noise=0.1"]), Ok(paper));
+    }
+
+    #[test]
+    fn mistakes_are_one_sentence() {
+        let fails = |file: &str, set: &[&str]| with(file, set).unwrap_err();
+        assert!(fails("", &["augment.rotatoin=7"]).contains("did you mean `rotation`?"));
+        assert!(fails("", &["loss.lambda=7"]).contains("there is no setting `loss`; the names at the top are augment"));
+        assert!(fails("", &["augment.rotation=700"]).contains("augment.rotation = 700 is out of range"));
+        assert!(fails("", &["rotation"]).contains("'rotation' is no setting"));
+        assert!(fails("method = 'dec'", &[]).contains("the method dec, which makes no random views"));
+        assert!(fails("preset = 'paper'", &[]).contains("every number of the views is 0"));
+        assert!(fails("augment = 3", &[]).contains("augment must be a table"));
+        assert!(fails("a = = 1", &[]).contains("line 1 is not valid TOML"));
+    }
+
+    #[test]
+    fn what_is_not_off_is_told() {
+        let config = AugmentConfig { rotation: 25.0, fill: Fill::Edge, both: true, ..AugmentConfig::off() };
+        let text = described(&config);
+        assert!(["rotation 25", "fill edge", "both true"].iter().all(|part| text.contains(part)), "{text}");
+        assert!(!text.contains("scale"), "{text}");
+    }
+}
