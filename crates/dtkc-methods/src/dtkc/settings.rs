@@ -4,7 +4,7 @@ use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConf
 use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
-use super::{DtkcLearner, PartnerConfig};
+use super::{DtkcLearner, PartnerConfig, StartConfig};
 use crate::learner::Learner;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task};
@@ -24,6 +24,8 @@ pub struct Settings {
     pub optim: OptimConfig,
     /// Random views; used when a term of the loss compares views.
     pub augment: AugmentConfig,
+    /// What is learnt before clusters are.
+    pub start: StartConfig,
     /// Near neighbours as second views.
     pub neighbours: PartnerConfig,
 }
@@ -50,6 +52,7 @@ impl MethodTable for Settings {
         self.optim.check()?;
         self.augment.check()?;
         self.neighbours.check()?;
+        self.start.check()?;
         let conflict = |text: &str| Err(ConfigError::Conflict(text.into()).into());
         match (method, self.loss.lambda > 0.0) {
             (Method::Ddc, true) => {
