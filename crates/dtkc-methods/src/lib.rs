@@ -33,6 +33,7 @@ pub mod layers;
 pub mod learner;
 mod method;
 pub mod nearest;
+mod network;
 pub mod optimizer;
 pub mod places;
 mod plan;

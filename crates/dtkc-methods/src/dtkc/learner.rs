@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::{
     Augmenter, LossTerms, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel,
-    Values, Views, scale_images,
+    Values, Views,
 };
 use dtkc_item::{Batch, Items};
 use dtkc_onnx::Network;
@@ -49,7 +49,7 @@ impl DtkcLearner {
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
         let valid = settings.model(task.input, task.clusters)?;
         let augmenter = match settings.paired() {
-            true => Some(Augmenter::new(&settings.augment, valid.config().input).map_err(SettingError::from)?),
+            true => Some(Augmenter::new(&settings.augment, valid.seen()).map_err(SettingError::from)?),
             false => None,
         };
         Ok(Self {
@@ -74,14 +74,14 @@ impl DtkcLearner {
 
     /// Images as the network sees them in evaluation.
     fn clean(&self, items: &Items) -> Tensor<4> {
-        scale_images(pixels(items), self.valid().config().input, &self.device)
+        self.valid().input(pixels(items), &self.device)
     }
 
     /// Images as the loss wants them: single, or paired with a second view.
     fn views(&self, items: &Items, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
         match &self.augmenter {
-            Some(augmenter) => (augmenter.pairs(pixels(items), key, device), Views::Paired),
-            None => (scale_images(pixels(items), self.valid().config().input, device), Views::Single),
+            Some(augmenter) => (augmenter.pairs(self.valid().input_values(pixels(items)), key, device), Views::Paired),
+            None => (self.valid().input(pixels(items), device), Views::Single),
         }
     }
 
@@ -89,8 +89,9 @@ impl DtkcLearner {
     fn training_views(&self, batch: &Batch, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
         match (&self.augmenter, self.partners.as_ref().and_then(Option::as_ref)) {
             (Some(augmenter), Some(partners)) => {
-                let second = partners.pixels(batch, key);
-                (augmenter.pairs_with(pixels(&batch.items), &second, key, device), Views::Paired)
+                let clean = self.valid().input_values(pixels(&batch.items));
+                let second = self.valid().input_values(&partners.pixels(batch, key));
+                (augmenter.pairs_with(clean, &second, key, device), Views::Paired)
             }
             _ => self.views(&batch.items, key, device),
         }

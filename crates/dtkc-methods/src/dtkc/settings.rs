@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DtkcLearner, PartnerConfig, StartConfig};
 use crate::learner::Learner;
+use crate::network;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task};
 
@@ -80,6 +81,10 @@ impl MethodTable for Settings {
     /// All rows are images, or half of them with paired views.
     fn items_per_step(&self, batch: usize) -> usize {
         if self.paired() { batch.div_ceil(2) } else { batch }
+    }
+
+    fn suit(&mut self, input: ItemShape) -> Option<String> {
+        network::suit(&mut self.network, input)
     }
 
     fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {

@@ -5,7 +5,7 @@ use burn::module::Module as _;
 use burn::tensor::{Device, Tensor};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::loss::cross_entropy_with;
-use dtkc_core::{LossValues, Model, NamedArray, StatisticsPass, Values, scale_images};
+use dtkc_core::{LossValues, Model, NamedArray, StatisticsPass, Values};
 use dtkc_item::{Batch, ImageShape, Items};
 use dtkc_onnx::Network;
 
@@ -63,7 +63,7 @@ impl SpectralLearner {
 
     fn images(&self, items: &Items, device: &Device) -> Tensor<4> {
         // `Settings::model` refuses everything but images before a learner is made.
-        scale_images(items.pixels().unwrap_or_default(), self.model.valid_config().config().input, device)
+        self.model.valid_config().input(items.pixels().unwrap_or_default(), device)
     }
 
     /// The spectral clusters of a batch; the first one where a set is not the one that was clustered.
