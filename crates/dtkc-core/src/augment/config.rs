@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fill {
-    /// `zero` for gray images, `reflect` for colour.
+    /// The image's own background where half of its border has (nearly) one value, black or white or a colour;
+    /// otherwise `reflect`.
     Auto,
     /// The darkest value.
     Zero,
@@ -15,16 +16,6 @@ pub enum Fill {
     Edge,
     /// The image mirrored at its border.
     Reflect,
-}
-
-impl Fill {
-    pub(super) fn resolve(self, channels: usize) -> Fill {
-        match (self, channels) {
-            (Fill::Auto, 1) => Fill::Zero,
-            (Fill::Auto, _) => Fill::Reflect,
-            (fill, _) => fill,
-        }
-    }
 }
 
 /// Random views of images. A number of 0 turns its change off; ranges are symmetric, so rotation = 15 means -15 to 15.

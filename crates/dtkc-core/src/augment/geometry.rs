@@ -1,6 +1,7 @@
 //! One affine map per view, with optional elastic distortion, bilinear.
 
-use super::config::{AugmentConfig, Fill};
+use super::background::Outside;
+use super::config::AugmentConfig;
 use crate::random::{signed, unit};
 use dtkc_item::ImageShape;
 use rand_chacha::ChaCha8Rng;
@@ -19,7 +20,7 @@ struct Map {
 /// Writes a random view of `image` into `view`.
 pub(super) fn warp(image: &[f32], view: &mut [f32], size: ImageShape, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
     let map = Map::draw(size, config, rng);
-    let sampler = Sampler { image, size, fill: config.fill.resolve(size.channels) };
+    let sampler = Sampler { image, size, outside: Outside::of(config.fill, image, size) };
     let (cx, cy) = centre(size);
     let [a, b, c, d] = map.matrix;
     for (y, row) in view.chunks_exact_mut(size.width * size.channels).enumerate() {
@@ -92,7 +93,7 @@ fn displacement(grid: &[[f32; 2]], size: ImageShape, x: usize, y: usize) -> [f32
 struct Sampler<'a> {
     image: &'a [f32],
     size: ImageShape,
-    fill: Fill,
+    outside: Outside,
 }
 
 impl Sampler<'_> {
@@ -138,36 +139,41 @@ impl Sampler<'_> {
             if weight == 0.0 {
                 continue;
             }
-            if let (Some(cx), Some(cy)) = (self.inside(cx, self.size.width), self.inside(cy, self.size.height)) {
-                let at = (cy * self.size.width + cx) * self.size.channels;
-                for (value, source) in pixel.iter_mut().zip(&self.image[at..at + self.size.channels]) {
-                    *value += weight * source;
-                }
+            for (value, source) in pixel.iter_mut().zip(self.read(cx, cy)) {
+                *value += weight * source;
             }
         }
     }
 
-    /// Where a coordinate reads from; `None` is background.
-    fn inside(&self, at: i64, side: usize) -> Option<usize> {
-        let last = side as i64 - 1;
-        if (0..=last).contains(&at) {
-            return Some(at as usize);
-        }
-        match self.fill {
-            Fill::Zero | Fill::Auto => None,
-            Fill::Edge => Some(at.clamp(0, last) as usize),
-            Fill::Reflect if last == 0 => Some(0),
-            Fill::Reflect => {
-                let folded = at.rem_euclid(2 * last);
-                Some(folded.min(2 * last - folded) as usize)
-            }
-        }
+    /// The channels at a pixel, which may lie outside.
+    fn read(&self, x: i64, y: i64) -> &[f32] {
+        let ImageShape { height, width, channels } = self.size;
+        let inside = (0..width as i64).contains(&x) && (0..height as i64).contains(&y);
+        let (x, y) = match &self.outside {
+            _ if inside => (x as usize, y as usize),
+            Outside::Value(background) => return background,
+            Outside::Edge => (nearest(x, width), nearest(y, height)),
+            Outside::Reflect => (mirrored(x, width), mirrored(y, height)),
+        };
+        &self.image[(y * width + x) * channels..][..channels]
     }
+}
+
+fn nearest(at: i64, side: usize) -> usize {
+    at.clamp(0, side as i64 - 1) as usize
+}
+
+/// Mirrored at the middle of the first and the last pixel, as often as it takes.
+fn mirrored(at: i64, side: usize) -> usize {
+    let last = side as i64 - 1;
+    let folded = at.rem_euclid((2 * last).max(1));
+    folded.min(2 * last - folded) as usize
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::augment::config::Fill;
     use crate::random::generator;
 
     const SIZE: ImageShape = ImageShape { height: 9, width: 9, channels: 1 };
@@ -223,11 +229,69 @@ mod tests {
     #[test]
     fn a_constant_image_stays_constant_unless_background_is_zero() {
         let image = vec![0.7; SIZE.len()];
-        for (fill, constant) in [(Fill::Edge, true), (Fill::Reflect, true), (Fill::Zero, false)] {
+        for (fill, constant) in [(Fill::Auto, true), (Fill::Edge, true), (Fill::Reflect, true), (Fill::Zero, false)] {
             let config = AugmentConfig { fill, translation: 0.5, rotation: 45.0, ..AugmentConfig::strong() };
             let view = warped(&image, SIZE, &config, 3);
             assert_eq!(view.iter().all(|v| (v - 0.7).abs() < 1e-5), constant, "{fill:?}");
         }
+    }
+
+    /// Turned by up to half a turn and moved by up to a third: every view has corners from outside.
+    fn turned(fill: Fill) -> AugmentConfig {
+        AugmentConfig { rotation: 180.0, translation: 0.3, fill, ..AugmentConfig::off() }
+    }
+
+    #[test]
+    fn a_black_border_gives_the_views_of_zero() {
+        let image: Vec<f32> = (0..SIZE.len())
+            .map(|i| {
+                let (x, y) = (i % 9, i / 9);
+                if (1..8).contains(&x) && (1..8).contains(&y) { (i * 7 % 11) as f32 / 10.0 } else { 0.0 }
+            })
+            .collect();
+        for seed in 0..20 {
+            let view = |fill| warped(&image, SIZE, &turned(fill), seed);
+            assert_eq!(view(Fill::Auto), view(Fill::Zero));
+        }
+    }
+
+    #[test]
+    fn paper_stays_paper() {
+        // Dark ink that also touches the border, on paper of three colours that are not quite even.
+        let size = ImageShape { height: 9, width: 9, channels: 3 };
+        let paper = [1.0, 0.95, 0.8];
+        let image: Vec<f32> = (0..81)
+            .flat_map(|i| {
+                paper.map(|value| if (3..6).contains(&(i % 9)) { 0.1 } else { value - (i % 2) as f32 * 0.02 })
+            })
+            .collect();
+        for seed in 0..20 {
+            for pixel in warped(&image, size, &turned(Fill::Auto), seed).chunks_exact(3) {
+                let ink = (0.95 - pixel[1]) / 0.85;
+                for (value, paper) in pixel.iter().zip(paper) {
+                    let expected = paper + (0.1 - paper) * ink;
+                    assert!((value - expected).abs() < 0.03, "seed {seed}: {pixel:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn photographs_are_mirrored() {
+        for channels in [1, 3] {
+            let size = ImageShape { channels, ..SIZE };
+            let image: Vec<f32> = (0..size.len()).map(|i| (i * 31 % 97) as f32 / 96.0).collect();
+            let view = |fill| warped(&image, size, &turned(fill), 4);
+            assert_eq!(view(Fill::Auto), view(Fill::Reflect));
+            assert_ne!(view(Fill::Auto), view(Fill::Zero));
+        }
+    }
+
+    #[test]
+    fn places_outside_are_folded_back() {
+        let folded: Vec<usize> = (-5..9).map(|at| mirrored(at, 4)).collect();
+        assert_eq!(folded, [1, 2, 3, 2, 1, 0, 1, 2, 3, 2, 1, 0, 1, 2]);
+        assert!((-3..3).all(|at| mirrored(at, 1) == 0));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! with an optional elastic distortion (bilinear), colour. Every image has its own random stream, so that the result
 //! depends on seed, epoch, batch and position alone, never on threads.
 
+mod background;
 mod colour;
 mod config;
 mod geometry;
