@@ -23,20 +23,17 @@ impl Augmenter {
     /// the clean images unless `augment.both` is set.
     ///
     /// # Shapes
-    /// - images: n images, row-major, channels-last
+    /// - clean: n images as the network takes them, see [`ValidModel::input_values`](crate::ValidModel::input_values)
     /// - output: `[2 n, height, width, channels]`
-    ///
-    /// # Panics
-    /// Panics when `images` is no whole number of images.
-    pub fn pairs(&self, images: &[u8], key: BatchKey, device: &Device) -> Tensor<4> {
-        self.pairs_with(images, images, key, device)
+    pub fn pairs(&self, clean: Vec<f32>, key: BatchKey, device: &Device) -> Tensor<4> {
+        image_tensor(self.0.pair_values(clean, None, key), self.0.size(), device)
     }
 
     /// [`pairs`](Self::pairs) whose second views are views of other images, one for each: of near neighbours.
     ///
     /// # Panics
-    /// Panics when there is no whole number of images, or not the same of both.
-    pub fn pairs_with(&self, images: &[u8], partners: &[u8], key: BatchKey, device: &Device) -> Tensor<4> {
-        image_tensor(self.0.pair_pixels(images, partners, key), self.0.size(), device)
+    /// Panics when there are not as many of both.
+    pub fn pairs_with(&self, clean: Vec<f32>, partners: &[f32], key: BatchKey, device: &Device) -> Tensor<4> {
+        image_tensor(self.0.pair_values(clean, Some(partners), key), self.0.size(), device)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::ConfigError;
 use dtkc_item::ImageShape;
+use dtkc_views::reduced;
 use serde::{Deserialize, Serialize};
 
 /// Whether convolutions shrink their input.
@@ -74,6 +75,9 @@ impl Default for BlockConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkConfig {
+    /// Images are averaged down by this factor before anything else, so that the network sees less detail and a step of
+    /// large images takes less time and memory; 1 leaves them, 0 takes what brings them to about 32 x 32 pixels.
+    pub reduce: usize,
     /// The convolution blocks, in order.
     pub blocks: Vec<BlockConfig>,
     /// Padding of every convolution.
@@ -97,6 +101,7 @@ impl Default for NetworkConfig {
     /// The paper's network.
     fn default() -> Self {
         Self {
+            reduce: 1,
             blocks: vec![BlockConfig { kernel: 5, ..BlockConfig::default() }, BlockConfig::default()],
             padding: Padding::Valid,
             hidden: 100,
@@ -141,7 +146,7 @@ impl ModelConfig {
     }
 
     /// Refuses what cannot work, before any work.
-    pub fn check(self) -> Result<ValidModel, ConfigError> {
+    pub fn check(mut self) -> Result<ValidModel, ConfigError> {
         if self.clusters < 2 {
             return Err(ConfigError::Clusters(self.clusters));
         }
@@ -150,13 +155,20 @@ impl ModelConfig {
         bounded("width", self.input.width, MOST_SIDE)?;
         bounded("channels", self.input.channels, 64)?;
         self.network.check_numbers()?;
-        let shapes = self.network.shapes(self.input).map_err(|block| ConfigError::TooSmall {
-            height: self.input.height,
-            width: self.input.width,
-            block: block + 1,
-            remedy: self.network.comfortable_side(),
-        })?;
+        self.network.reduce = self.network.reduce_for(self.input);
+        let seen = reduced(self.input, self.network.reduce);
+        let shapes = self.network.shapes(seen).map_err(|block| self.too_small(block))?;
         Ok(ValidModel { config: self, shapes })
+    }
+
+    /// Says why nothing is left at `block`: the images are small, or were reduced too much.
+    fn too_small(&self, block: usize) -> ConfigError {
+        let ImageShape { height, width, .. } = self.input;
+        let reduce = self.network.reduce;
+        match self.network.most_reduction(self.input, reduce) {
+            Some(most) => ConfigError::Reduced { height, width, reduce, most },
+            None => ConfigError::TooSmall { height, width, block: block + 1, remedy: self.network.comfortable_side() },
+        }
     }
 }
 
@@ -177,6 +189,8 @@ impl NetworkConfig {
             }
         }
         bounded("network.hidden", self.hidden, MOST_UNITS)?;
+        // 0 is no mistake here: it stands for what suits the images.
+        bounded("network.reduce", self.reduce.max(1), MOST_SIDE)?;
         let within = |name: &str, value: f64, low: f64, high: f64, range| match value >= low && value <= high {
             true => Ok(()),
             false => Err(ConfigError::Range { name: name.into(), value, range }),
@@ -186,7 +200,7 @@ impl NetworkConfig {
     }
 
     /// Output size of every block, or the index of the block that leaves nothing.
-    fn shapes(&self, input: ImageShape) -> Result<Vec<ImageShape>, usize> {
+    pub(crate) fn shapes(&self, input: ImageShape) -> Result<Vec<ImageShape>, usize> {
         let mut size = input;
         let mut shapes = Vec::with_capacity(self.blocks.len());
         for (i, block) in self.blocks.iter().enumerate() {
@@ -294,6 +308,21 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("16x16") && text.contains("dtkc-data import --size 32x32"), "{text}");
         assert!(text.contains("block 2"), "{text}");
+    }
+
+    #[test]
+    fn reduced_images_are_smaller_and_too_much_of_it_is_refused_with_the_remedy() {
+        let check = |side, reduce| {
+            let network = NetworkConfig { reduce, ..NetworkConfig::default() };
+            ModelConfig::new(gray(side), 10).with_network(network).check()
+        };
+        let valid = check(57, 2).unwrap();
+        assert_eq!((valid.seen(), valid.features()), (gray(28), 288));
+        let error = check(128, 8).unwrap_err().to_string();
+        assert!(error.contains("network.reduce = 8 leaves 16x16") && error.contains("at most 6"), "{error}");
+        let small = check(16, 2).unwrap_err().to_string();
+        assert!(small.contains("16x16") && small.contains("dtkc-data import"), "{small}");
+        assert!(check(128, 1_000_000).unwrap_err().to_string().contains("network.reduce"));
     }
 
     #[test]

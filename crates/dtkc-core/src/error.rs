@@ -22,6 +22,23 @@ pub enum ConfigError {
         /// A side that works.
         remedy: usize,
     },
+    /// Images were averaged down so far that nothing is left inside the network.
+    #[error(
+        "network.reduce = {reduce} leaves {}x{} of images of {height}x{width} px, too little for this network: set it to \
+         at most {most}",
+        height / reduce,
+        width / reduce
+    )]
+    Reduced {
+        /// Rows of the image.
+        height: usize,
+        /// Columns of the image.
+        width: usize,
+        /// The factor given.
+        reduce: usize,
+        /// The largest one that works.
+        most: usize,
+    },
     /// Fewer than two clusters.
     #[error("{0} is no number of clusters: ask for at least 2 (--clusters)")]
     Clusters(usize),

@@ -25,6 +25,7 @@ mod mlp;
 mod model;
 mod pixels;
 mod random;
+mod reduce;
 
 pub use augment::{AugmentConfig, Augmenter, Fill};
 pub use autoencoder::{Autoencoder, AutoencoderConfig, AutoencoderKind, Encoded, Norms, Tapped, mean_square_error};

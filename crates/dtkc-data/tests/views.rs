@@ -3,22 +3,27 @@
 
 use dtkc_item::ImageShape;
 use dtkc_testing::{Place, Set, image, write_sequences};
-use dtkc_views::{AugmentConfig, BatchKey, ViewMaker, scale_pixels};
+use dtkc_views::{AugmentConfig, BatchKey, ViewMaker, reduced, scale_pixels, seen_pixels};
 use image::RgbImage;
 
 const GRAY: ImageShape = ImageShape { height: 28, width: 28, channels: 1 };
-/// How large a pixel of 28 is drawn, the margin around the sheet, the gaps, and the line of the title.
+/// How large a pixel of images of 28 or 32 is drawn, the margin around the sheet, the gaps, and the line of the title.
 const FACTOR: u32 = 2;
 const MARGIN: u32 = 16;
 const GAP: u32 = 3;
 const APART: u32 = 12;
 const TITLE: u32 = 28;
 
-/// The image that is drawn in a column of the first row of a set without labels.
+/// The image of 28 pixels that is drawn in a column of the first row of a set without labels.
 fn drawn(sheet: &RgbImage, column: u32) -> Vec<u8> {
-    let left = MARGIN + column * (28 * FACTOR + GAP) + if column > 0 { APART } else { 0 };
-    let value = |i: u32| sheet.get_pixel(left + i % 28 * FACTOR, MARGIN + TITLE + i / 28 * FACTOR).0[0];
-    (0..28 * 28).map(value).collect()
+    red(sheet, column, 28)
+}
+
+/// The red of an image of `side` pixels there.
+fn red(sheet: &RgbImage, column: u32, side: u32) -> Vec<u8> {
+    let left = MARGIN + column * (side * FACTOR + GAP) + if column > 0 { APART } else { 0 };
+    let value = |i: u32| sheet.get_pixel(left + i % side * FACTOR, MARGIN + TITLE + i / side * FACTOR).0[0];
+    (0..side * side).map(value).collect()
 }
 
 fn bytes(values: &[f32]) -> Vec<u8> {
@@ -33,14 +38,30 @@ fn the_sheet_has_the_image_and_views_of_it() {
     assert!(said.starts_with("views: aspect 0.3, ") && said.contains("rotation 25"), "{said}");
     let sheet = image::open(place.path("a.png")).unwrap().to_rgb8();
     let first = image(GRAY, dtkc_dataset::sample(&(0..50).collect::<Vec<_>>(), 3, 5)[0]);
-    assert_eq!(drawn(&sheet, 0), bytes(&scale_pixels(&first, GRAY)));
+    let clean = scale_pixels(&first, GRAY);
+    assert_eq!(drawn(&sheet, 0), bytes(&clean));
     let maker = ViewMaker::new(&AugmentConfig::strong(), GRAY).unwrap();
     for column in 0..4 {
         let key = BatchKey { seed: 5, epoch: 0, batch: u64::from(column) };
-        assert_eq!(drawn(&sheet, column + 1), bytes(&maker.second_views(&first, key)));
+        assert_eq!(drawn(&sheet, column + 1), bytes(&maker.second_views(&clean, key)));
     }
     place.run_line("views a.h5 --out b.png --rows 3 --columns 4 --seed 5").ok();
     assert_eq!(place.read("a.png"), place.read("b.png"));
+}
+
+#[test]
+fn large_images_are_shown_as_training_sees_them() {
+    let place = Place::of("dtkc-data");
+    let size = ImageShape { height: 64, width: 64, channels: 3 };
+    Set::new(size, 1).write(&place.path("a.h5"));
+    place.run_line("views a.h5 --out a.png --columns 2").ok();
+    let sheet = image::open(place.path("a.png")).unwrap().to_rgb8();
+    let clean = seen_pixels(&image(size, 0), size, 2);
+    let first_channel = |values: &[f32]| bytes(values).into_iter().step_by(3).collect::<Vec<u8>>();
+    assert_eq!(red(&sheet, 0, 32), first_channel(&clean));
+    let maker = ViewMaker::new(&AugmentConfig::strong(), reduced(size, 2)).unwrap();
+    let key = BatchKey { seed: 0, epoch: 0, batch: 1 };
+    assert_eq!(red(&sheet, 2, 32), first_channel(&maker.second_views(&clean, key)));
 }
 
 #[test]
@@ -68,6 +89,7 @@ fn odd_sets_and_mistakes() {
     let place = Place::of("dtkc-data");
     Set::new(ImageShape { height: 300, width: 40, channels: 3 }, 3).write(&place.path("tall.h5"));
     place.run_line("views tall.h5 --out a.png").ok();
+    place.run_line("views tall.h5 --out d.png --set network.reduce=41").fails(2, "network.reduce = 41 leaves nothing");
     Set::new(ImageShape { height: 1, width: 1, channels: 1 }, 1).write(&place.path("dot.h5"));
     place.run_line("views dot.h5 --out b.png").ok();
     Set::new(GRAY, 30).labelled(&["zero", "one"]).write(&place.path("named.h5"));

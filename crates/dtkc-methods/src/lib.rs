@@ -31,6 +31,7 @@ pub mod kmeans;
 pub mod learner;
 mod method;
 pub mod nearest;
+mod network;
 pub mod optimizer;
 pub mod places;
 mod plan;

@@ -28,6 +28,12 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
         let _ = (items, items_per_step);
     }
 
+    /// Sets what was left open and follows from the size of the items. Returns a sentence where that is worth one.
+    fn suit(&mut self, input: ItemShape) -> Option<String> {
+        let _ = input;
+        None
+    }
+
     /// Whether it begins with a stage [`PRETRAINING`](crate::learner::PRETRAINING) whose place another run's can take.
     fn has_pretraining(&self) -> bool {
         false
@@ -189,6 +195,11 @@ impl MethodSettings {
     /// See [`MethodTable::set_epochs`].
     pub fn set_epochs(&mut self, items: usize, items_per_step: usize) {
         with!(self, settings => settings.set_epochs(items, items_per_step));
+    }
+
+    /// See [`MethodTable::suit`].
+    pub fn suit(&mut self, input: ItemShape) -> Option<String> {
+        with!(self, settings => settings.suit(input))
     }
 
     /// See [`MethodTable::has_pretraining`].

@@ -54,6 +54,11 @@ pub enum Layer {
         /// Side of the square.
         size: usize,
     },
+    /// Mean of each `size` x `size` square, dropped at the border as for [`Layer::MaxPool`].
+    AveragePool {
+        /// Side of the square.
+        size: usize,
+    },
     /// An image becomes a vector, channels fastest (the network was trained channels-last).
     Flatten,
     /// `x W + b`.
@@ -84,6 +89,7 @@ impl Layer {
             Layer::Tanh => "Tanh",
             Layer::BatchNorm { .. } => "BatchNorm",
             Layer::MaxPool { .. } => "MaxPool",
+            Layer::AveragePool { .. } => "AveragePool",
             Layer::Flatten => "Flatten",
             Layer::Dense { .. } => "Dense",
             Layer::Embedding => "Embedding",
@@ -269,7 +275,10 @@ fn next_size(layer: &Layer, size: Size) -> Result<Size, String> {
             }
             Ok(size)
         }
-        (Layer::MaxPool { size }, Size::Image(ImageShape { height, width, channels })) => {
+        (
+            Layer::MaxPool { size } | Layer::AveragePool { size },
+            Size::Image(ImageShape { height, width, channels }),
+        ) => {
             if *size == 0 || height < *size || width < *size {
                 return Err(format!("a {height} x {width} image cannot be pooled by {size}; use larger images"));
             }

@@ -76,6 +76,15 @@ impl Sample {
         Network { input, layers }
     }
 
+    /// The same network for images that are larger by a factor, and a bit more that is dropped: it averages them down first.
+    pub fn reduced(&self, factor: usize) -> (Self, Network) {
+        let mut network = self.network();
+        let more = factor - 1;
+        let larger = Self { height: self.height * factor + more, width: self.width * factor + more, ..*self };
+        network.layers.insert(0, Layer::AveragePool { size: factor });
+        (larger, Network { input: ItemShape::Image(larger.shape()), ..network })
+    }
+
     /// Metadata that fits the network.
     pub fn metadata(&self) -> Metadata {
         let color = if self.channels == 1 { Color::Gray } else { Color::Rgb };
@@ -230,7 +239,8 @@ fn apply(layer: &Layer, mut value: Value) -> Value {
             }
             value
         }
-        Layer::MaxPool { size } => max_pool(&value, *size),
+        Layer::MaxPool { size } => pool(&value, *size, |square| square.fold(f64::MIN, f64::max)),
+        Layer::AveragePool { size } => pool(&value, *size, |square| square.sum::<f64>() / (size * size) as f64),
         Layer::Flatten => Value::vector(value.data),
         Layer::Dense { weight, bias } => dense(&value, weight, bias),
         Layer::Embedding => value,
@@ -277,14 +287,15 @@ fn conv(value: &Value, weight: &Weights, bias: &[f32], padding: [usize; 4]) -> V
     Value { shape: ImageShape { height, width, channels: out }, data }
 }
 
-fn max_pool(value: &Value, size: usize) -> Value {
+fn pool(value: &Value, size: usize, join: impl Fn(&mut dyn Iterator<Item = f64>) -> f64) -> Value {
     let ImageShape { height, width, channels } = value.shape;
     let (height, width) = (height / size, width / size);
     let mut data = Vec::with_capacity(height * width * channels);
     for (row, column) in (0..height).flat_map(|row| (0..width).map(move |column| (row, column))) {
         for channel in 0..channels {
-            let square = (0..size * size).map(|i| value.at(row * size + i / size, column * size + i % size, channel));
-            data.push(square.fold(f64::MIN, f64::max));
+            let mut square =
+                (0..size * size).map(|i| value.at(row * size + i / size, column * size + i % size, channel));
+            data.push(join(&mut square));
         }
     }
     Value { shape: ImageShape { height, width, channels }, data }

@@ -118,10 +118,11 @@ impl Builder {
                 let inputs: Vec<&str> = inputs.iter().map(String::as_str).collect();
                 self.node("BatchNormalization", &name, &inputs, vec![float("epsilon", *epsilon)], &dims)
             }
-            Layer::MaxPool { size } => {
+            Layer::MaxPool { size } | Layer::AveragePool { size } => {
                 let square = [*size as i64, *size as i64];
                 let attributes = vec![ints("kernel_shape", &square), ints("strides", &square)];
-                self.node("MaxPool", &name, &[&value], attributes, &dims)
+                // ONNX calls both as we do.
+                self.node(step.layer.kind(), &name, &[&value], attributes, &dims)
             }
             Layer::Flatten => self.flatten(&step, &name, value),
             Layer::Dense { weight, bias } => {

@@ -49,6 +49,7 @@ fn variants() -> Vec<(Sample, Network)> {
         (padded, transposed),
         (small, plain),
         (small, small.student_t()),
+        small.reduced(3),
     ]
 }
 

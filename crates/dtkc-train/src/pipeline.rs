@@ -44,8 +44,20 @@ pub fn check_data(config: &RunConfig) -> Result<(), TrainError> {
     }
 }
 
+/// Makes the settings of a new run fit its data, sets what was left open, and refuses what cannot work.
+pub fn prepare(config: &mut RunConfig, observer: &dyn Observer) -> Result<(), TrainError> {
+    narrow(config)?;
+    let reduced = config.settings.suit(config.data.input);
+    let per_step = config.items_per_step();
+    config.plan.set_epochs(config.data.items, per_step);
+    config.settings.set_epochs(config.data.items, per_step);
+    check(config)?;
+    reduced.inspect(|text| observer.say(text));
+    Ok(())
+}
+
 /// Takes numbers of clusters out of the range of `auto` that there are not enough items for.
-pub fn narrow(config: &mut RunConfig) -> Result<(), TrainError> {
+fn narrow(config: &mut RunConfig) -> Result<(), TrainError> {
     let DataConfig { items, path, input, .. } = &config.data;
     let range = &mut config.run.k_range;
     if config.run.clusters != Clusters::Auto || range.last <= *items {
@@ -61,7 +73,7 @@ pub fn narrow(config: &mut RunConfig) -> Result<(), TrainError> {
 }
 
 /// Refuses what cannot work with this data, before any work.
-pub fn check(config: &RunConfig) -> Result<(), TrainError> {
+fn check(config: &RunConfig) -> Result<(), TrainError> {
     let largest = match config.run.clusters {
         Clusters::Auto => config.run.k_range.last,
         Clusters::Fixed(clusters) => clusters,

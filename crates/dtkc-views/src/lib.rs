@@ -1,8 +1,8 @@
 //! Images as a network sees them, and random views of them: geometry and colour, on the CPU, from our own generator.
 //!
-//! A view is made of the image as the network would see it (scaled to [0, 1]), in this order: flips, one affine map
-//! with an optional elastic distortion (bilinear), colour. Every image has its own random stream, so that the result
-//! depends on seed, epoch, batch and position alone, never on threads.
+//! A view is made of the image as the network would see it (scaled to [0, 1] and averaged down), in this order: flips, one
+//! affine map with an optional elastic distortion (bilinear), colour. Every image has its own random stream, so that the
+//! result depends on seed, epoch, batch and position alone, never on threads.
 
 mod background;
 mod colour;
@@ -10,9 +10,11 @@ mod config;
 mod geometry;
 mod pixels;
 pub mod random;
+mod reduce;
 
 pub use config::{AugmentConfig, Fill};
 pub use pixels::{scale_pixels, scale_pixels_into};
+pub use reduce::{Reduction, reduced, seen_pixels};
 
 use dtkc_item::ImageShape;
 use rayon::prelude::*;
@@ -60,18 +62,15 @@ impl ViewMaker {
         self.size
     }
 
-    /// The images and a random view of a partner of each: n rows of first views, then n rows of second views. First
-    /// views are the clean images unless `augment.both` is set. A partner is the image itself or a near neighbour.
+    /// The images and a random view of each, or of a partner of each (a near neighbour): n rows of first views, then n
+    /// rows of second views. First views are the clean images unless `augment.both` is set.
     ///
     /// # Panics
-    /// Panics when there is no whole number of images, or not the same of both.
-    pub fn pair_pixels(&self, images: &[u8], partners: &[u8], key: BatchKey) -> Vec<f32> {
-        assert_eq!(images.len(), partners.len(), "as many partners as images");
-        let clean = scale_pixels(images, self.size);
-        let second = match std::ptr::eq(images, partners) {
-            true => self.views(&clean, key, 1),
-            false => self.second_views(partners, key),
-        };
+    /// Panics when there are not as many partners as images.
+    pub fn pair_values(&self, clean: Vec<f32>, partners: Option<&[f32]>, key: BatchKey) -> Vec<f32> {
+        let shown = partners.unwrap_or(&clean);
+        assert_eq!(clean.len(), shown.len(), "as many partners as images");
+        let second = self.second_views(shown, key);
         let mut all = match self.config.both {
             true => self.views(&clean, key, 0),
             false => clean,
@@ -81,11 +80,8 @@ impl ViewMaker {
     }
 
     /// One random view of every image, as second views of training are.
-    ///
-    /// # Panics
-    /// Panics when there is no whole number of images.
-    pub fn second_views(&self, images: &[u8], key: BatchKey) -> Vec<f32> {
-        self.views(&scale_pixels(images, self.size), key, 1)
+    pub fn second_views(&self, clean: &[f32], key: BatchKey) -> Vec<f32> {
+        self.views(clean, key, 1)
     }
 
     /// One random view of every image, each already scaled to [0, 1]; `stream` tells first from second views.
@@ -109,8 +105,9 @@ mod tests {
 
     const SIZE: ImageShape = ImageShape { height: 12, width: 10, channels: 3 };
 
-    fn images(n: usize) -> Vec<u8> {
-        (0..n * SIZE.len()).map(|i| ((i * 37 + i / 91 * 11) % 251) as u8).collect()
+    fn images(n: usize) -> Vec<f32> {
+        let bytes: Vec<u8> = (0..n * SIZE.len()).map(|i| ((i * 37 + i / 91 * 11) % 251) as u8).collect();
+        scale_pixels(&bytes, SIZE)
     }
 
     fn key(batch: u64) -> BatchKey {
@@ -120,8 +117,8 @@ mod tests {
     #[test]
     fn nothing_to_do_gives_the_image_back() {
         let maker = ViewMaker::new(&AugmentConfig::off(), SIZE).unwrap();
-        let clean = scale_pixels(&images(4), SIZE);
-        let pairs = maker.pair_pixels(&images(4), &images(4), key(0));
+        let clean = images(4);
+        let pairs = maker.pair_values(images(4), None, key(0));
         assert_eq!(&pairs[..clean.len()], &clean);
         assert_eq!(&pairs[clean.len()..], &clean);
     }
@@ -129,7 +126,7 @@ mod tests {
     #[test]
     fn views_depend_on_the_key_and_not_on_threads() {
         let maker = ViewMaker::new(&AugmentConfig::strong(), SIZE).unwrap();
-        let run = |batch| maker.pair_pixels(&images(9), &images(9), key(batch));
+        let run = |batch| maker.pair_values(images(9), None, key(batch));
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| run(0));
         let many = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap().install(|| run(0));
         assert_eq!(alone, many);
@@ -138,11 +135,11 @@ mod tests {
 
     #[test]
     fn first_views_are_clean_unless_both_is_set() {
-        let clean = scale_pixels(&images(2), SIZE);
-        let one = ViewMaker::new(&AugmentConfig::strong(), SIZE).unwrap().pair_pixels(&images(2), &images(2), key(0));
+        let clean = images(2);
+        let one = ViewMaker::new(&AugmentConfig::strong(), SIZE).unwrap().pair_values(images(2), None, key(0));
         assert_eq!(&one[..clean.len()], &clean);
         let both = AugmentConfig { both: true, ..AugmentConfig::strong() };
-        let both = ViewMaker::new(&both, SIZE).unwrap().pair_pixels(&images(2), &images(2), key(0));
+        let both = ViewMaker::new(&both, SIZE).unwrap().pair_values(images(2), None, key(0));
         assert_ne!(&both[..clean.len()], &clean);
         assert_eq!(&both[clean.len()..], &one[clean.len()..]);
     }
@@ -151,17 +148,17 @@ mod tests {
     fn second_views_may_be_of_partners() {
         let maker = ViewMaker::new(&AugmentConfig::strong(), SIZE).unwrap();
         let (own, other) = (images(2), images(4)[2 * SIZE.len()..].to_vec());
-        let pairs = maker.pair_pixels(&own, &other, key(0));
+        let pairs = maker.pair_values(own.clone(), Some(&other), key(0));
         let (first, second) = pairs.split_at(own.len());
-        assert_eq!(first, scale_pixels(&own, SIZE));
-        assert_eq!(second, &maker.pair_pixels(&other, &other, key(0))[own.len()..]);
+        assert_eq!(first, own);
+        assert_eq!(second, &maker.pair_values(other, None, key(0))[own.len()..]);
     }
 
     #[test]
     fn views_stay_in_range_and_differ_from_the_image() {
         let config = AugmentConfig { noise: 0.1, elastic: 0.05, ..AugmentConfig::strong() };
         let maker = ViewMaker::new(&config, SIZE).unwrap();
-        let pairs = maker.pair_pixels(&images(16), &images(16), key(5));
+        let pairs = maker.pair_values(images(16), None, key(5));
         assert!(pairs.iter().all(|v| (0.0..=1.0).contains(v)));
         let (clean, views) = pairs.split_at(pairs.len() / 2);
         let moved = clean.iter().zip(views).filter(|(a, b)| (**a - **b).abs() > 0.02).count();

@@ -45,8 +45,6 @@ pub struct LossConfig {
     pub mutual_information: f64,
     /// Weight of the same for the fine clusters of a second output layer (`network.fine`), if there is one.
     pub overclustering: f64,
-    /// Part of the training in which the fine clusters alone are learnt; the clusters are then made of them.
-    pub fine_first: f64,
     /// Weight of log k minus the entropy of the mean membership: 0 for clusters of equal size.
     pub balance: f64,
     /// Weight of the mean entropy of an image's membership: 0 for certain memberships.
@@ -78,7 +76,6 @@ impl Default for LossConfig {
             consistency_temperature: 1.0,
             mutual_information: 0.0,
             overclustering: 1.0,
-            fine_first: 0.0,
             balance: 0.0,
             certainty: 0.0,
             self_label: 0.0,
@@ -126,7 +123,6 @@ impl LossConfig {
         }
         within("sigma", self.sigma, 1e-6..=1e6, "between 1e-6 and 1e6")?;
         within("consistency_temperature", self.consistency_temperature, 1e-3..=1e3, "between 0.001 and 1000")?;
-        within("fine_first", self.fine_first, 0.0..=1.0, "between 0 and 1")?;
         within("self_label_threshold", self.self_label_threshold, 0.0..=1.0, "between 0 and 1")?;
         match terms.iter().all(|(_, weight)| *weight == 0.0) {
             true => Err(ConfigError::Conflict("every weight of the loss is 0: there is nothing to train".into())),

@@ -11,6 +11,7 @@
 //! | `overclustering` | the same for the fine clusters of a second output layer | with `network.fine` |
 //! | `balance` | log k - H(mean u) | optional |
 //! | `certainty` | mean H(u_i) | optional |
+//! | `given` | cross-entropy with clusters that are given, before any others are learnt | `plus` |
 //! | `self_label` | cross-entropy of the second view with confident labels of the first | optional |
 
 mod centres;
@@ -26,5 +27,5 @@ pub use companion::{CompanionKernel, Companions};
 pub use config::{LossConfig, MembershipSum};
 pub use divergence::{d_cs, orthogonality, simplex_closeness};
 pub use objective::{Moment, Objective, Views};
-pub use paired::{balance, certainty, consistency, mutual_information, self_label};
+pub use paired::{balance, certainty, consistency, cross_entropy_with, mutual_information, self_label};
 pub use terms::{Collector, LossTerms, LossValues, Term};

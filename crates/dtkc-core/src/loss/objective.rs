@@ -35,13 +35,11 @@ impl Views {
 pub struct Moment {
     /// Epochs done, with the part of the running one.
     pub epoch: f64,
-    /// Whether only the fine clusters are learnt.
-    pub is_fine_only: bool,
 }
 
 impl Moment {
     /// Late enough that every weight has its final value.
-    pub const LATE: Moment = Moment { epoch: f64::INFINITY, is_fine_only: false };
+    pub const LATE: Moment = Moment { epoch: f64::INFINITY };
 }
 
 /// The loss as configured.
@@ -70,20 +68,39 @@ impl Objective {
     pub fn evaluate(&self, output: &Output, views: Views, moment: Moment) -> LossTerms {
         assert!(!output.is_empty(), "a batch must hold at least one image");
         let mut terms = Collector::default();
-        if let (true, Some(fine)) = (moment.is_fine_only, &output.fine) {
-            let (first, second) = halves(fine);
-            terms.add("overclustering", self.config.overclustering, || paired::mutual_information(first, second));
-            return terms
-                .sum()
-                .unwrap_or_else(|| LossTerms { total: output.logits.clone().sum() * 0.0, terms: vec![] });
-        }
         self.paper_terms(output, &mut terms);
         self.companion_terms(output, views, &mut terms);
         self.unpaired_terms(output, &mut terms);
         if views == Views::Paired {
             self.paired_terms(output, moment, &mut terms);
         }
-        terms.sum().unwrap_or_else(|| LossTerms { total: output.logits.clone().sum() * 0.0, terms: vec![] })
+        terms.sum().unwrap_or_else(|| nothing(output))
+    }
+
+    /// The fine clusters of paired views alone: what a network learns before it has to name clusters. Zero without them.
+    ///
+    /// # Panics
+    /// Panics on paired views of odd count.
+    pub fn evaluate_fine(&self, output: &Output) -> LossTerms {
+        let mut terms = Collector::default();
+        if let Some(fine) = &output.fine {
+            let (first, second) = halves(fine);
+            terms.add("overclustering", self.config.overclustering, || paired::mutual_information(first, second));
+        }
+        terms.sum().unwrap_or_else(|| nothing(output))
+    }
+
+    /// The mean cross-entropy with given clusters, one for every image; both views have the image's.
+    pub fn evaluate_given(&self, output: &Output, clusters: &[u32], views: Views) -> LossTerms {
+        let mut terms = Collector::default();
+        terms.add("given", 1.0, || {
+            let targets: Vec<i32> = match views {
+                Views::Single => clusters.iter().map(|&cluster| cluster as i32).collect(),
+                Views::Paired => clusters.iter().chain(clusters).map(|&cluster| cluster as i32).collect(),
+            };
+            paired::cross_entropy_with(output.logits.clone(), &targets)
+        });
+        terms.sum().unwrap_or_else(|| nothing(output))
     }
 
     fn paper_terms(&self, output: &Output, terms: &mut Collector) {
@@ -138,6 +155,11 @@ impl Objective {
             paired::self_label(first, second, config.self_label_threshold)
         });
     }
+}
+
+/// A loss that nothing can lower.
+fn nothing(output: &Output) -> LossTerms {
+    LossTerms { total: output.logits.clone().sum() * 0.0, terms: vec![] }
 }
 
 /// First and second views.

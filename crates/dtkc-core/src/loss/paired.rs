@@ -1,6 +1,6 @@
 //! Terms that need no kernel: agreement between two views of an image, balance and certainty.
 
-use burn::tensor::{Tensor, activation};
+use burn::tensor::{Int, Tensor, TensorData, activation};
 
 /// Symmetric cross-entropy of the memberships of two views, targets detached, mean over images and directions:
 /// `-1/(2n) sum_i (t(u_i) . log v_i + t(v_i) . log u_i)`, t the softmax at another temperature.
@@ -18,6 +18,18 @@ pub fn consistency(first: Tensor<2>, second: Tensor<2>, temperature: f64) -> Ten
 fn cross_entropy(target: Tensor<2>, logits: Tensor<2>) -> Tensor<1> {
     let [n, _] = logits.dims();
     (target * activation::log_softmax(logits, 1)).sum() * (-1.0 / n.max(1) as f64)
+}
+
+/// Mean over rows of `-log softmax(logits)` at a given cluster.
+///
+/// # Shapes
+/// - logits: `[n, k]`
+/// - clusters: n numbers below k
+/// - result: `[1]`
+pub fn cross_entropy_with(logits: Tensor<2>, clusters: &[i32]) -> Tensor<1> {
+    let targets = TensorData::new(clusters.to_vec(), [clusters.len(), 1]);
+    let targets = Tensor::<2, Int>::from_data(targets, &logits.device());
+    activation::log_softmax(logits, 1).gather(1, targets).mean().neg()
 }
 
 /// `log k - I`, I the mutual information of the two views' clusters under the batch's joint distribution

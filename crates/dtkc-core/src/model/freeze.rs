@@ -15,6 +15,9 @@ impl Model {
         let config = self.valid.config();
         let epsilon = config.network.batch_norm_epsilon as f32;
         let mut layers = Vec::new();
+        if config.network.reduce > 1 {
+            layers.push(Layer::AveragePool { size: config.network.reduce });
+        }
         for block in &self.blocks {
             push_block(&mut layers, block, config.network.padding, epsilon);
         }

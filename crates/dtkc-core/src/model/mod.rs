@@ -63,7 +63,7 @@ impl Model {
     /// Training mode: batch norm uses the batch's own statistics and reports them.
     ///
     /// # Shapes
-    /// - x: `[n, height, width, channels]`, scaled by [`scale_images`](crate::scale_images)
+    /// - x: `[n, height, width, channels]`, made by [`ValidModel::input`]
     pub fn forward_train(&self, x: Tensor<4>) -> Output {
         let mut statistics = Vec::new();
         self.forward(x, Some(&mut statistics)).with_statistics(statistics)
@@ -72,7 +72,7 @@ impl Model {
     /// Evaluation mode: batch norm uses the running statistics; an image's result does not depend on its batch.
     ///
     /// # Shapes
-    /// - x: `[n, height, width, channels]`, scaled by [`scale_images`](crate::scale_images)
+    /// - x: `[n, height, width, channels]`, made by [`ValidModel::input`]
     pub fn forward_eval(&self, x: Tensor<4>) -> Output {
         self.forward(x, None)
     }

@@ -3,7 +3,7 @@
 use crate::support::{device, floats, losses, named_gradients, noise};
 use burn::tensor::Tensor;
 use dtkc_core::augment::BatchKey;
-use dtkc_core::{AugmentConfig, Augmenter, Model, ModelConfig, Moment, Objective, Views, scale_images};
+use dtkc_core::{AugmentConfig, Augmenter, Model, ModelConfig, Moment, Objective, Views, scale_images, scale_pixels};
 use dtkc_item::ImageShape;
 
 const SIZE: ImageShape = ImageShape { height: 20, width: 22, channels: 1 };
@@ -66,7 +66,7 @@ fn fewer_images_than_clusters_and_single_images() {
     assert_trains("one image", &model(10), single(&bytes(1, 6)), Views::Single);
     assert_trains("one image, two clusters", &model(2), single(&bytes(1, 6)), Views::Single);
     let augmenter = Augmenter::new(&AugmentConfig::strong(), SIZE).unwrap();
-    let pair = augmenter.pairs(&bytes(1, 6), BatchKey { seed: 0, epoch: 0, batch: 0 }, &device());
+    let pair = augmenter.pairs(scale_pixels(&bytes(1, 6), SIZE), BatchKey { seed: 0, epoch: 0, batch: 0 }, &device());
     assert_trains("one pair", &model(10), pair, Views::Paired);
 }
 

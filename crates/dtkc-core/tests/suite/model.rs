@@ -167,12 +167,14 @@ fn the_frozen_network_gives_the_same_answers() {
     ];
     let plain = NetworkConfig { hidden: 7, ..NetworkConfig::default() };
     let same = NetworkConfig { blocks, padding: Padding::Same, hidden_batch_norm: false, ..plain.clone() };
-    for network in [plain, same] {
-        let mut model = ModelConfig::new(SIZE, 5).with_network(network).check().unwrap().init(&device(), 1);
-        let output = model.forward_train(input(6, 1, &device()));
+    let reduced = NetworkConfig { reduce: 2, ..same.clone() };
+    for network in [plain, same, reduced] {
+        let valid = ModelConfig::new(SIZE, 5).with_network(network).check().unwrap();
+        let mut model = valid.init(&device(), 1);
+        let output = model.forward_train(valid.input(&images(6, 1), &device()));
         model.update_running(&output, 0.3);
         let frozen = model.to_network();
-        let output = model.forward_eval(input(3, 8, &device()));
+        let output = model.forward_eval(valid.input(&images(3, 8), &device()));
         let pixels = scale_pixels(&images(3, 8), SIZE);
         for (i, image) in pixels.chunks(SIZE.len()).enumerate() {
             let (embedding, membership) = interpret(&frozen.layers, image);
@@ -202,7 +204,8 @@ fn interpret(layers: &[Layer], image: &[f32]) -> (Vec<f64>, Vec<f64>) {
                 };
                 Value(v.0, v.1, v.2, v.3.iter().enumerate().map(normal).collect())
             }
-            Layer::MaxPool { size } => pool(&v, *size),
+            Layer::MaxPool { size } => pool(&v, *size, |square| square.fold(f64::NEG_INFINITY, f64::max)),
+            Layer::AveragePool { size } => pool(&v, *size, |square| square.sum::<f64>() / (size * size) as f64),
             Layer::Flatten => Value(1, 1, v.3.len(), v.3),
             Layer::Dense { weight, bias } => {
                 let outputs = weight.shape[1];
@@ -252,12 +255,12 @@ fn convolve(v: &Value, shape: &[usize], weight: &[f32], bias: &[f32], padding: [
     Value(height, width, outputs, out)
 }
 
-fn pool(v: &Value, size: usize) -> Value {
+fn pool(v: &Value, size: usize, join: impl Fn(&mut dyn Iterator<Item = f64>) -> f64) -> Value {
     let (height, width) = (v.0 / size, v.1 / size);
     let mut out = Vec::with_capacity(height * width * v.2);
     for (y, x, c) in (0..height * width * v.2).map(|at| (at / (width * v.2), at / v.2 % width, at % v.2)) {
         let square = (0..size * size).map(|k| (y * size + k / size, x * size + k % size));
-        out.push(square.map(|(sy, sx)| v.3[(sy * v.1 + sx) * v.2 + c]).fold(f64::NEG_INFINITY, f64::max));
+        out.push(join(&mut square.map(|(sy, sx)| v.3[(sy * v.1 + sx) * v.2 + c])));
     }
     Value(height, width, v.2, out)
 }

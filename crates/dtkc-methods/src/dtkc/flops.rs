@@ -9,8 +9,9 @@ use dtkc_core::ValidModel;
 pub(super) fn step_flops(model: &ValidModel, batch: usize, companions: bool) -> f64 {
     let config = model.config();
     let (n, mut total) = (batch as f64, 0.0);
-    let (mut channels, mut is_first) = (config.input.channels, true);
-    let mut side = (config.input.height, config.input.width);
+    let seen = model.seen();
+    let (mut channels, mut is_first) = (seen.channels, true);
+    let mut side = (seen.height, seen.width);
     for (block, shape) in config.network.blocks.iter().zip(model.block_shapes()) {
         for _ in 0..block.convs {
             if config.network.padding == dtkc_core::Padding::Valid {

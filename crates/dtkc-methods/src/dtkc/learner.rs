@@ -4,8 +4,8 @@ use burn::module::Module as _;
 use burn::tensor::{Device, Tensor};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::{
-    Augmenter, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel, Views,
-    scale_images,
+    Augmenter, LossTerms, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel,
+    Values, Views,
 };
 use dtkc_item::{Batch, Items};
 use dtkc_onnx::Network;
@@ -14,12 +14,13 @@ use super::Settings;
 use super::flops::step_flops;
 use super::partners::{self, Partners};
 use super::regroup::Evidence;
+use super::start::{StartKind, graph_clusters};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
 use crate::optimizer::Optimizer;
 use crate::places::Pass;
-use crate::{LearnError, SettingError, Task};
+use crate::{LearnError, SettingError, Task, arrays};
 
 /// Images after which batch-norm statistics no longer change in a digit that matters.
 const STATISTICS_IMAGES: usize = 20_000;
@@ -38,6 +39,9 @@ pub struct DtkcLearner {
     partners: Option<Option<Partners>>,
     /// Their table, from a checkpoint.
     known: Vec<u32>,
+    /// The clusters of all images that are learnt first; empty for none.
+    given: Vec<u32>,
+    seed: u64,
 }
 
 impl DtkcLearner {
@@ -45,7 +49,7 @@ impl DtkcLearner {
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
         let valid = settings.model(task.input, task.clusters)?;
         let augmenter = match settings.paired() {
-            true => Some(Augmenter::new(&settings.augment, valid.config().input).map_err(SettingError::from)?),
+            true => Some(Augmenter::new(&settings.augment, valid.seen()).map_err(SettingError::from)?),
             false => None,
         };
         Ok(Self {
@@ -59,6 +63,8 @@ impl DtkcLearner {
             optimizer: Optimizer::new(&settings.optim),
             partners: None,
             known: Vec::new(),
+            given: Vec::new(),
+            seed,
         })
     }
 
@@ -68,14 +74,14 @@ impl DtkcLearner {
 
     /// Images as the network sees them in evaluation.
     fn clean(&self, items: &Items) -> Tensor<4> {
-        scale_images(pixels(items), self.valid().config().input, &self.device)
+        self.valid().input(pixels(items), &self.device)
     }
 
     /// Images as the loss wants them: single, or paired with a second view.
     fn views(&self, items: &Items, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
         match &self.augmenter {
-            Some(augmenter) => (augmenter.pairs(pixels(items), key, device), Views::Paired),
-            None => (scale_images(pixels(items), self.valid().config().input, device), Views::Single),
+            Some(augmenter) => (augmenter.pairs(self.valid().input_values(pixels(items)), key, device), Views::Paired),
+            None => (self.valid().input(pixels(items), device), Views::Single),
         }
     }
 
@@ -83,8 +89,9 @@ impl DtkcLearner {
     fn training_views(&self, batch: &Batch, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
         match (&self.augmenter, self.partners.as_ref().and_then(Option::as_ref)) {
             (Some(augmenter), Some(partners)) => {
-                let second = partners.pixels(batch, key);
-                (augmenter.pairs_with(pixels(&batch.items), &second, key, device), Views::Paired)
+                let clean = self.valid().input_values(pixels(&batch.items));
+                let second = self.valid().input_values(&partners.pixels(batch, key));
+                (augmenter.pairs_with(clean, &second, key, device), Views::Paired)
             }
             _ => self.views(&batch.items, key, device),
         }
@@ -96,6 +103,10 @@ impl DtkcLearner {
             let shape = self.valid().config().input;
             let known = std::mem::take(&mut self.known);
             self.partners = Some(Partners::find(&self.settings.neighbours, data, shape, known)?);
+            let partners = self.partners.as_ref().and_then(Option::as_ref);
+            if let (Some(partners), StartKind::Graph, true) = (partners, self.start(2).1, self.given.is_empty()) {
+                self.given = graph_clusters(partners, self.clusters(), self.seed, data)?.unwrap_or_default();
+            }
         }
         Ok(())
     }
@@ -106,16 +117,29 @@ impl DtkcLearner {
         (self.model.valid().forward_train(x), views)
     }
 
-    /// Epochs in which only the fine clusters are learnt.
-    fn fine_epochs(&self, epochs: usize) -> usize {
-        match self.has_fine_clusters() {
-            true => (self.settings.loss.fine_first * epochs as f64).round() as usize,
-            false => 0,
-        }
+    /// Epochs before clusters are learnt, and what is learnt in them.
+    fn start(&self, epochs: usize) -> (usize, StartKind) {
+        let can = match self.settings.start.kind(self.clusters()) {
+            StartKind::Fine if self.has_fine_clusters() => StartKind::Fine,
+            // Nothing is known of the graph before the images were seen.
+            StartKind::Graph if self.settings.paired() && self.settings.neighbours.is_on() => StartKind::Graph,
+            _ => return (0, StartKind::Random),
+        };
+        (self.settings.start.epochs(epochs), can)
     }
 
-    fn moment(&self, epoch: f64, epochs: usize) -> Moment {
-        Moment { epoch, is_fine_only: epoch < self.fine_epochs(epochs) as f64 }
+    /// The loss of a step.
+    fn terms(&self, output: &Output, batch: &Batch, views: Views, place: &StepPlace) -> LossTerms {
+        let (until, kind) = self.start(place.epochs);
+        match (kind, place.epoch < until as f64) {
+            (StartKind::Fine, true) => self.objective.evaluate_fine(output),
+            (StartKind::Graph, true) if !self.given.is_empty() => {
+                let given = |&item: &usize| self.given.get(item).copied().unwrap_or(0);
+                let given: Vec<u32> = batch.indices.iter().map(given).collect();
+                self.objective.evaluate_given(output, &given, views)
+            }
+            _ => self.objective.evaluate(output, views, Moment { epoch: place.epoch }),
+        }
     }
 
     /// Whether there are fine clusters that training improves and that a new output layer can be made from.
@@ -134,7 +158,11 @@ impl DtkcLearner {
             let (x, _) = self.training_views(&batch, key, &self.device);
             evidence.add(&self.model.valid().forward_train(x));
         }
-        Ok(if place.done == self.fine_epochs(place.epochs) { evidence.groups() } else { evidence.propose() })
+        Ok(if self.start(place.epochs) == (place.done, StartKind::Fine) {
+            evidence.groups()
+        } else {
+            evidence.propose()
+        })
     }
 }
 
@@ -148,7 +176,7 @@ impl Learner for DtkcLearner {
         clock.lap(|c| &mut c.data);
         let output = self.model.forward_train(x);
         clock.lap(|c| &mut c.forward);
-        let terms = self.objective.evaluate(&output, views, self.moment(place.epoch, place.epochs));
+        let terms = self.terms(&output, batch, views, place);
         let loss = terms.read();
         let membership = views.first(output.membership.clone().detach()).into_data();
         let membership = membership.iter::<f32>().collect();
@@ -179,7 +207,7 @@ impl Learner for DtkcLearner {
     fn is_settled(&self, place: &EpochPlace) -> bool {
         let loss = &self.settings.loss;
         let start = if loss.self_label > 0.0 { loss.self_label_start } else { 0.0 };
-        place.done as f64 > loss.ramp.max(start) && place.done > self.fine_epochs(place.epochs)
+        place.done as f64 > loss.ramp.max(start) && place.done > self.start(place.epochs).0
     }
 
     fn end_epoch(&mut self, place: &EpochPlace, data: &mut dyn Passes) -> Result<EpochEnd, LearnError> {
@@ -196,8 +224,10 @@ impl Learner for DtkcLearner {
     /// Three times in the first half of the training: earlier the fine clusters say nothing, later there is no time to
     /// learn from it.
     fn upheavals(&self, epochs: usize) -> Vec<usize> {
-        if self.fine_epochs(epochs) > 0 {
-            return vec![self.fine_epochs(epochs)];
+        match self.start(epochs) {
+            (0, _) => {}
+            (_, StartKind::Graph) => return Vec::new(),
+            (after, _) => return vec![after],
         }
         match self.has_fine_clusters() {
             true => (2..=4).map(|eighths| (epochs * eighths).div_ceil(8)).filter(|&epoch| epoch < epochs).collect(),
@@ -251,12 +281,14 @@ impl Learner for DtkcLearner {
     fn progress(&self) -> Vec<NamedArray> {
         let mut arrays = self.optimizer.save();
         arrays.extend(partners::save(self.partners.as_ref().and_then(Option::as_ref)));
+        arrays.push(NamedArray::list("given", Values::U32(self.given.clone())));
         arrays
     }
 
     fn set_progress(&mut self, progress: &[NamedArray]) -> Result<(), LearnError> {
         self.optimizer = Optimizer::restore(&self.settings.optim, progress, &self.model)?;
         self.known = partners::restore(progress);
+        self.given = arrays::u32s(progress, "given", None)?;
         Ok(())
     }
 

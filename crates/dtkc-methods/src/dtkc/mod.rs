@@ -6,6 +6,7 @@
 //! | `paper`, `authors`, `tk-uco`, `plus` | [`Preset`] |
 //! | a batch becomes a loss and a step | `learner.rs`, with the terms in `dtkc_core::loss` |
 //! | new output layers from fine clusters | `regroup` |
+//! | what is learnt before clusters are | `start.rs` |
 //! | near neighbours as second views | `partners.rs` |
 
 mod flops;
@@ -14,8 +15,10 @@ mod partners;
 mod preset;
 mod regroup;
 mod settings;
+mod start;
 
 pub use learner::DtkcLearner;
 pub use partners::PartnerConfig;
 pub use preset::Preset;
 pub use settings::Settings;
+pub use start::{StartConfig, StartKind};

@@ -52,8 +52,8 @@ impl PartnerConfig {
 pub(super) struct Partners {
     share: f64,
     images: Images,
-    count: usize,
-    table: Vec<u32>,
+    /// Without distances where the table comes from a checkpoint.
+    nearest: Neighbours,
 }
 
 impl Partners {
@@ -73,11 +73,11 @@ impl Partners {
         data.note("nearest neighbours");
         let images = Images::read(data, shape)?;
         let count = config.count.min(n.saturating_sub(1));
-        let table = match known.len() == n * count {
-            true => known,
-            false => Neighbours::find(&images.reduced(SIDE), count, &|| data.stop())?.items,
+        let nearest = match known.len() == n * count {
+            true => Neighbours { count, items: known, squares: Vec::new() },
+            false => Neighbours::find(&images.reduced(SIDE), count, &|| data.stop())?,
         };
-        Ok((count > 0).then_some(Self { share: config.share, images, count, table }))
+        Ok((count > 0).then_some(Self { share: config.share, images, nearest }))
     }
 
     /// What the second views of a batch are made of: the image itself, or a neighbour.
@@ -86,23 +86,24 @@ impl Partners {
         let mut random = Random::new(key.seed, b"partner.", place);
         let mut pixels = Vec::with_capacity(batch.items.pixels().map_or(0, <[u8]>::len));
         for &index in &batch.indices {
-            let (drawn, place) = (random.unit(), random.below(self.count));
+            let (drawn, place) = (random.unit(), random.below(self.nearest.count));
             // A batch of another set has no neighbours here.
             let index = index.min(self.images.len().saturating_sub(1));
-            let shown = if drawn < self.share { self.table[index * self.count + place] as usize } else { index };
+            let shown = if drawn < self.share { self.nearest.of(index)[place] as usize } else { index };
             pixels.extend_from_slice(self.images.image(shown));
         }
         pixels
     }
 
-    pub(super) fn table(&self) -> &[u32] {
-        &self.table
+    /// Who is near whom.
+    pub(super) fn nearest(&self) -> &Neighbours {
+        &self.nearest
     }
 }
 
 /// The table as a part of a checkpoint.
 pub(super) fn save(partners: Option<&Partners>) -> Option<NamedArray> {
-    partners.map(|partners| NamedArray::list("neighbours", Values::U32(partners.table().to_vec())))
+    partners.map(|partners| NamedArray::list("neighbours", Values::U32(partners.nearest().items.clone())))
 }
 
 /// The table of a checkpoint; empty where it has none.

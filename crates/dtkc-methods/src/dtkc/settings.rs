@@ -4,8 +4,9 @@ use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConf
 use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
-use super::{DtkcLearner, PartnerConfig};
+use super::{DtkcLearner, PartnerConfig, StartConfig};
 use crate::learner::Learner;
+use crate::network;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task};
 
@@ -24,6 +25,8 @@ pub struct Settings {
     pub optim: OptimConfig,
     /// Random views; used when a term of the loss compares views.
     pub augment: AugmentConfig,
+    /// What is learnt before clusters are.
+    pub start: StartConfig,
     /// Near neighbours as second views.
     pub neighbours: PartnerConfig,
 }
@@ -50,6 +53,7 @@ impl MethodTable for Settings {
         self.optim.check()?;
         self.augment.check().map_err(ConfigError::from)?;
         self.neighbours.check()?;
+        self.start.check()?;
         let conflict = |text: &str| Err(ConfigError::Conflict(text.into()).into());
         match (method, self.loss.lambda > 0.0) {
             (Method::Ddc, true) => {
@@ -77,6 +81,10 @@ impl MethodTable for Settings {
     /// All rows are images, or half of them with paired views.
     fn items_per_step(&self, batch: usize) -> usize {
         if self.paired() { batch.div_ceil(2) } else { batch }
+    }
+
+    fn suit(&mut self, input: ItemShape) -> Option<String> {
+        network::suit(&mut self.network, input)
     }
 
     fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {

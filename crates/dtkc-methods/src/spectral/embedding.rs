@@ -45,8 +45,17 @@ pub fn spectral(
     check_clusters(options.clusters, rows.len())?;
     note("nearest neighbours");
     let neighbours = Neighbours::find(rows, options.neighbours, stop)?;
-    let graph = Graph::new(&neighbours, options.affinity);
-    drop(neighbours);
+    of_neighbours(&neighbours, options, note, stop)
+}
+
+/// Spectral clustering of items whose neighbours are known.
+pub(crate) fn of_neighbours(
+    neighbours: &Neighbours,
+    options: &SpectralOptions,
+    note: &dyn Fn(&str),
+    stop: &dyn Fn() -> bool,
+) -> Result<Spectral, LearnError> {
+    let graph = Graph::new(neighbours, options.affinity);
     let parts = graph.components();
     if parts > options.clusters {
         return Err(LearnError::Unsuitable(format!(
@@ -59,7 +68,10 @@ pub fn spectral(
     }
     note("eigenvectors");
     let Leading { values, vectors } = eigenvectors(&graph, options.clusters, options.seed, stop)?;
-    let embedding: Vec<f32> = vectors.iter().map(|&value| value as f32).collect();
+    let mut embedding: Vec<f32> = vectors.iter().map(|&value| value as f32).collect();
+    if options.affinity == Affinity::Mutual {
+        embedding.chunks_exact_mut(values.len().max(1)).for_each(to_length_one);
+    }
     note("k-means of the eigenvectors");
     let means = KmeansOptions {
         clusters: options.clusters,
@@ -70,6 +82,13 @@ pub fn spectral(
     };
     let clustering = kmeans(Points { values: &embedding, width: options.clusters }, &means, stop)?;
     Ok(Spectral { eigenvalues: values, embedding, clustering })
+}
+
+fn to_length_one(row: &mut [f32]) {
+    let length = row.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt();
+    if length > 0.0 {
+        row.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
+    }
 }
 
 /// The leading eigenvectors of the normalised graph, each item's divided by the root of its degree; the entry of largest
@@ -119,7 +138,7 @@ mod tests {
 
     #[test]
     fn rings_are_told_apart() {
-        for affinity in [Affinity::Connectivity, Affinity::Rbf] {
+        for affinity in [Affinity::Connectivity, Affinity::Rbf, Affinity::Mutual] {
             let found = run(&rings(400, 1.0), SpectralOptions { affinity, neighbours: 10, ..OPTIONS }).unwrap();
             let labels = &found.clustering.labels;
             assert!((0..400).all(|i| labels[i] == labels[i % 2]) && labels[0] != labels[1], "{affinity:?}");

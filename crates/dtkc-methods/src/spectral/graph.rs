@@ -12,7 +12,13 @@ pub enum Affinity {
     Connectivity,
     /// `exp(-d^2 / 2 s^2)`, s the median distance to the seventh neighbour.
     Rbf,
+    /// 1 between items that are neighbours of each other, little where only one is the other's: what joins classes is
+    /// mostly one-sided. The eigenvectors of an item are then scaled to the length 1 (Ng, Jordan and Weiss).
+    Mutual,
 }
+
+/// Weight of an edge of [`Affinity::Mutual`] of which only one end has the other as its neighbour.
+const ONE_SIDED: f64 = 0.025;
 
 /// The neighbour whose median distance is the scale of [`Affinity::Rbf`] (Zelnik-Manor and Perona's choice).
 const SCALE_RANK: usize = 7;
@@ -32,18 +38,21 @@ impl Graph {
     /// `(A + A^T) / 2`, A the weights of the edges from every item to its neighbours: as scikit-learn makes it.
     pub fn new(neighbours: &Neighbours, affinity: Affinity) -> Self {
         let n = neighbours.items.len().checked_div(neighbours.count).unwrap_or(0);
-        let scale = 2.0 * neighbours.median_distance(SCALE_RANK).powi(2);
-        let weight = |square: f32| match affinity {
+        let scale = match affinity {
+            Affinity::Rbf => 2.0 * neighbours.median_distance(SCALE_RANK).powi(2),
+            _ => 0.0,
+        };
+        let weight = |at: usize| match affinity {
             // Where most items are equal to their neighbours, there is no distance to weigh them by.
-            Affinity::Rbf if scale > 0.0 => (-f64::from(square) / scale).exp() / 2.0,
+            Affinity::Rbf if scale > 0.0 => (-f64::from(neighbours.squares[at]) / scale).exp() / 2.0,
             _ => 0.5,
         };
         let mut edges: Vec<Vec<(u32, f64)>> = vec![Vec::with_capacity(2 * neighbours.count); n];
         for item in 0..n {
-            let squares = &neighbours.squares[item * neighbours.count..];
-            for (&other, &square) in neighbours.of(item).iter().zip(squares) {
-                edges[item].push((other, weight(square)));
-                edges[other as usize].push((item as u32, weight(square)));
+            for (place, &other) in neighbours.of(item).iter().enumerate() {
+                let weight = weight(item * neighbours.count + place);
+                edges[item].push((other, weight));
+                edges[other as usize].push((item as u32, weight));
             }
         }
         let mut graph = Self { starts: vec![0], ends: Vec::new(), weights: Vec::new() };
@@ -60,6 +69,10 @@ impl Graph {
                 }
             }
             graph.starts.push(graph.ends.len());
+        }
+        if affinity == Affinity::Mutual {
+            // Both directions add up to 1, one of them is a half.
+            graph.weights.iter_mut().filter(|weight| **weight < 0.75).for_each(|weight| *weight = ONE_SIDED);
         }
         graph
     }
@@ -137,6 +150,14 @@ mod tests {
         assert_eq!(graph.edges(2), (&[1][..], &[0.5][..]));
         assert_eq!(graph.degrees(), [1.0, 1.5, 0.5, 1.0, 1.0]);
         assert_eq!((graph.len(), graph.components()), (5, 2));
+    }
+
+    #[test]
+    fn one_sided_edges_weigh_little_beside_mutual_ones() {
+        let graph = Graph::new(&neighbours(), Affinity::Mutual);
+        assert_eq!(graph.edges(1), (&[0, 2][..], &[1.0, ONE_SIDED][..]));
+        assert_eq!(graph.edges(2), (&[1][..], &[ONE_SIDED][..]));
+        assert_eq!(graph.components(), 2);
     }
 
     #[test]

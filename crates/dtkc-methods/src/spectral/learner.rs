@@ -2,9 +2,10 @@
 //! that new images can be assigned.
 
 use burn::module::Module as _;
-use burn::tensor::{Device, Int, Tensor, TensorData, activation};
+use burn::tensor::{Device, Tensor};
 use dtkc_core::augment::BatchKey;
-use dtkc_core::{LossValues, Model, NamedArray, StatisticsPass, Values, scale_images};
+use dtkc_core::loss::cross_entropy_with;
+use dtkc_core::{LossValues, Model, NamedArray, StatisticsPass, Values};
 use dtkc_item::{Batch, ImageShape, Items};
 use dtkc_onnx::Network;
 
@@ -62,7 +63,7 @@ impl SpectralLearner {
 
     fn images(&self, items: &Items, device: &Device) -> Tensor<4> {
         // `Settings::model` refuses everything but images before a learner is made.
-        scale_images(items.pixels().unwrap_or_default(), self.model.valid_config().config().input, device)
+        self.model.valid_config().input(items.pixels().unwrap_or_default(), device)
     }
 
     /// The spectral clusters of a batch; the first one where a set is not the one that was clustered.
@@ -112,8 +113,7 @@ impl Learner for SpectralLearner {
         let output = self.model.forward_train(x);
         clock.lap(|c| &mut c.forward);
         let wanted: Vec<i32> = targets.iter().map(|&target| target as i32).collect();
-        let wanted = Tensor::<2, Int>::from_data(TensorData::new(wanted, [n, 1]), &device);
-        let loss = activation::log_softmax(output.logits.clone(), 1).gather(1, wanted).mean().neg();
+        let loss = cross_entropy_with(output.logits.clone(), &wanted);
         let total = f64::from(loss.clone().into_scalar::<f32>());
         let mut membership = vec![0.0; n * k];
         targets.iter().enumerate().for_each(|(row, &target)| membership[row * k + target as usize] = 1.0);

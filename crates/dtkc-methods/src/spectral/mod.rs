@@ -18,6 +18,7 @@ mod learner;
 mod settings;
 mod subspace;
 
+pub(crate) use embedding::of_neighbours;
 pub use embedding::{Spectral, SpectralOptions, eigenvectors, spectral};
 pub use graph::{Affinity, Graph};
 pub use learner::{MOST_IMAGES, SpectralLearner};

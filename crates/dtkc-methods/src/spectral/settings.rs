@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Affinity, SpectralLearner};
 use crate::kmeans::images;
 use crate::learner::Learner;
+use crate::network;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task, TrainPlan};
 
@@ -61,6 +62,10 @@ impl MethodTable for Settings {
             many @ 1001.. => Err(ConfigError::TooLarge { name: "neighbours".into(), value: many, most: 1000 }.into()),
             _ => Ok(()),
         }
+    }
+
+    fn suit(&mut self, input: ItemShape) -> Option<String> {
+        network::suit(&mut self.network, input)
     }
 
     fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {

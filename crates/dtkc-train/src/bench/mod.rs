@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use burn::tensor::Device;
 use dtkc_core::augment::BatchKey;
+use dtkc_human as human;
 use dtkc_item::{Batch, ImageShape, ItemShape, Items};
 use dtkc_methods::learner::{INITIALISATION, Learner, StepClock, StepPlace};
 use dtkc_methods::{Method, Task};
@@ -14,6 +15,7 @@ use serde::Serialize;
 
 use crate::device::DeviceName;
 use crate::error::TrainError;
+use crate::resources;
 
 /// What to measure.
 #[derive(Debug, Clone)]
@@ -89,15 +91,21 @@ pub struct Measured {
     pub sgemm_gflop_per_second: f64,
     /// Their ratio.
     pub share_of_sgemm: Option<f64>,
+    /// That images are looked at in less detail, where they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reduced: Option<String>,
+    /// The most memory that the process held.
+    pub peak_memory_bytes: Option<u64>,
 }
 
 /// Times training steps on random images.
 pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
-    let (preset, settings, mut plan) = options.method.preset(options.preset.as_deref())?;
+    let (preset, mut settings, mut plan) = options.method.preset(options.preset.as_deref())?;
     plan.batch = options.batch;
     plan.check()?;
     settings.check(options.method)?;
     let shape = ImageShape { height: options.size, width: options.size, channels: options.channels };
+    let reduced = settings.suit(ItemShape::Image(shape));
     let device = options.device.open()?;
     let items = settings.items_per_step(plan.batch);
     let task = Task {
@@ -145,6 +153,8 @@ pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
         gflop_per_second,
         sgemm_gflop_per_second: sgemm,
         share_of_sgemm: gflop_per_second.map(|rate| rate / sgemm),
+        reduced,
+        peak_memory_bytes: resources::peak_memory(),
     })
 }
 
@@ -211,6 +221,9 @@ impl Measured {
             out,
             "{method} ({preset}), batch {batch} of {h}x{w}x{c}, k = {clusters}, {device}, {threads} threads"
         );
+        if let Some(reduced) = &self.reduced {
+            let _ = writeln!(out, "{reduced}");
+        }
         let _ = writeln!(
             out,
             "step        {:>8.2} ms median of {}, fastest {:.2}; {:.0} images/s",
@@ -234,6 +247,9 @@ impl Measured {
                 100.0 * share,
                 self.sgemm_gflop_per_second
             );
+        }
+        if let Some(peak) = self.peak_memory_bytes {
+            let _ = writeln!(out, "memory      {} at most", human::bytes(peak));
         }
         out
     }

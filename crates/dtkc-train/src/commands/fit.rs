@@ -144,18 +144,15 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     device.open()?;
     dtkc_ops::set_threads(config.run.threads);
     config.data = pipeline::describe_data(&config.data.path)?;
-    pipeline::narrow(&mut config)?;
-    let per_step = config.items_per_step();
-    config.plan.set_epochs(config.data.items, per_step);
-    config.settings.set_epochs(config.data.items, per_step);
-    pipeline::check(&config)?;
+    let terminal = args.after.terminal();
+    pipeline::prepare(&mut config, &terminal)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let run = RunDir::create(&args.out, existing)?;
     if !config.run.pretrained.is_empty() {
         config.run.pretrained_hash = pretrained::adopt(Path::new(&config.run.pretrained), &run)?;
     }
     config.write(&run.config())?;
-    resume::go_on(&run, config, &args.after)
+    resume::go_on(&run, config, &args.after, &terminal)
 }
 
 impl Args {

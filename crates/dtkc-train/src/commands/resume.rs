@@ -71,7 +71,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         // Only now: a wrong file must not take the place of the right one.
         config.write(&run.config())?;
     }
-    go_on(&run, config, &args.after)
+    go_on(&run, config, &args.after, &args.after.terminal())
 }
 
 impl After {
@@ -81,11 +81,16 @@ impl After {
             dtkc_cli::interrupt::stop_with_input();
         }
     }
+
+    /// Where progress is shown.
+    pub(crate) fn terminal(&self) -> Terminal {
+        Terminal::new(self.quiet || self.json)
+    }
 }
 
 /// Trains what is left, writes summary and model, prints.
-pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After) -> anyhow::Result<()> {
-    let summary = pipeline::complete(run, config, &Terminal::new(after.quiet || after.json))?;
+pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After, terminal: &Terminal) -> anyhow::Result<()> {
+    let summary = pipeline::complete(run, config, terminal)?;
     if after.json {
         print_json(&summary)?;
     } else if !after.quiet {

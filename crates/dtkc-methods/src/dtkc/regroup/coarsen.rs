@@ -108,24 +108,16 @@ mod tests {
     use super::super::square::tests::square;
     use super::*;
 
-    fn grouped(joint: &Square, groups: &[usize]) -> Square {
-        let mut sums = square(joint.side, |_, _| 0.0);
-        for (row, &a) in joint.values.chunks_exact(joint.side).zip(groups) {
-            row.iter().zip(groups).for_each(|(value, &b)| sums.values[a * joint.side + b] += value);
-        }
-        sums
-    }
-
     #[test]
     fn joining_a_pair_costs_what_the_joined_matrix_says_also_after_others_were_joined() {
         let joint = square(7, |i, j| 1.0 + ((i * j) % 4) as f64 + 3.0 * f64::from(i == j));
         let mut merger = Merger::new(&joint);
         let mut groups: Vec<usize> = (0..7).collect();
         for (a, b) in [(1, 4), (0, 6), (1, 2)] {
-            let before = grouped(&joint, &groups).information();
+            let before = joint.grouped(&groups, 7).information();
             for (c, d) in merger.pairs() {
                 let joined: Vec<usize> = groups.iter().map(|&g| if g == d { c } else { g }).collect();
-                let expected = before - grouped(&joint, &joined).information();
+                let expected = before - joint.grouped(&joined, 7).information();
                 assert!((merger.loss[c * 7 + d] - expected).abs() < 1e-12, "{c} {d}");
             }
             merger.join(a, b);

@@ -14,7 +14,7 @@ mod square;
 use burn::tensor::Tensor;
 
 use coarsen::coarsen;
-use cut::cut;
+use cut::group;
 use dtkc_core::{Output, OutputLayer};
 use square::{Square, add_outer};
 
@@ -110,7 +110,7 @@ impl Evidence {
         if self.fine.side <= k || k == 0 {
             return None;
         }
-        self.layer(self.fit(self.targets(&cut(&self.hard, k)))?)
+        self.layer(self.fit(self.targets(&group(&self.hard, k)))?)
     }
 
     /// Ridge regression on the embedding: weights `[hidden + 1, k]`, the bias last.

@@ -32,6 +32,15 @@ impl Square {
         self.values.iter().map(|v| plogp(v / total)).sum::<f64>() - 2.0 * marginal
     }
 
+    /// Sums over the cells of each of k groups.
+    pub(super) fn grouped(&self, groups: &[usize], k: usize) -> Self {
+        let mut sums = Self { side: k, values: vec![0.0; k * k] };
+        for (row, &a) in self.values.chunks_exact(self.side.max(1)).zip(groups) {
+            row.iter().zip(groups).for_each(|(value, &b)| sums.values[a * k + b] += value);
+        }
+        sums
+    }
+
     /// Solves `self * x = right` in place for `columns` right sides, self symmetric and positive definite.
     pub(super) fn solve(mut self, right: &mut [f64], columns: usize) -> Option<()> {
         let side = self.side;
