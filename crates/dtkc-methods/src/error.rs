@@ -58,6 +58,9 @@ pub enum LearnError {
     /// Whoever started the work wants it to stop.
     #[error("the work was stopped")]
     Stopped,
+    /// Numbers that grew beyond all bounds: this restart is lost, others may be better.
+    #[error("{0}")]
+    Diverged(String),
     /// Items of a kind that this method does not take.
     #[error("{0}")]
     Unsuitable(String),

@@ -3,6 +3,8 @@
 use std::cell::Cell;
 
 use dtkc_human as human;
+use dtkc_methods::Method;
+use dtkc_methods::learner::PRETRAINING;
 use dtkc_observe::Observer;
 
 use crate::log::EpochRecord;
@@ -12,6 +14,7 @@ use crate::restart::{Ended, Restart};
 /// The sentences of a run, for whoever observes it.
 pub struct Console<'a> {
     observer: &'a dyn Observer,
+    method: Method,
     restarts: Cell<usize>,
     epochs: Cell<usize>,
     total: Cell<u64>,
@@ -19,8 +22,8 @@ pub struct Console<'a> {
 
 impl<'a> Console<'a> {
     /// For so many restarts of so many epochs.
-    pub fn new(observer: &'a dyn Observer, restarts: usize, epochs: usize) -> Self {
-        Self { observer, restarts: Cell::new(restarts), epochs: Cell::new(epochs), total: Cell::new(0) }
+    pub fn new(observer: &'a dyn Observer, method: Method, restarts: usize, epochs: usize) -> Self {
+        Self { observer, method, restarts: Cell::new(restarts), epochs: Cell::new(epochs), total: Cell::new(0) }
     }
 
     /// Training begins: at most `items` items in all.
@@ -72,12 +75,22 @@ impl<'a> Console<'a> {
         self.observer.say(text.as_ref());
     }
 
+    /// A warning about one restart.
+    pub fn warn(&self, restart: &Restart, text: &str) {
+        self.observer.warn(&format!("restart {}: {text}", restart.index + 1));
+    }
+
     /// Warns about what an epoch showed.
     pub fn epoch(&self, record: &EpochRecord, clusters: usize) {
         let EpochRecord { restart, epoch, skipped_steps, .. } = record;
         if *skipped_steps > 0 {
+            let (stage, setting) = match record.stage.as_deref() {
+                Some(PRETRAINING) => ("pretraining, ", "--set pretraining.optim.lr=X"),
+                _ => ("", "--lr"),
+            };
             self.observer.warn(&format!(
-                "restart {}, epoch {epoch}: {skipped_steps} steps were not finite and were skipped; a smaller --lr helps",
+                "restart {}, {stage}epoch {epoch}: {skipped_steps} steps were not finite and were skipped; a smaller \
+                 {setting} helps",
                 restart + 1
             ));
         }
@@ -89,7 +102,7 @@ impl<'a> Console<'a> {
                 smallest: record.smallest_share,
                 largest: record.largest_share,
             };
-            if let Some(advice) = collapse_advice(&usage, clusters) {
+            if let Some(advice) = collapse_advice(&usage, clusters, self.method) {
                 self.observer.warn(&format!("restart {}, epoch {epoch}: {advice}", restart + 1));
             }
         }
@@ -110,8 +123,12 @@ impl<'a> Console<'a> {
         let total: u64 = outcome.sizes.iter().sum();
         let largest = outcome.sizes.iter().max().map_or(0.0, |&max| max as f64 / total.max(1) as f64);
         let usage = Usage { used, entropy: 0.0, smallest: 0.0, largest };
-        if let Some(advice) = collapse_advice(&usage, outcome.sizes.len()).filter(|_| ended != Ended::Pruned) {
-            self.observer.warn(&format!("restart {index}: {advice}"));
+        // Those that are no result anyway need no advice.
+        if matches!(ended, Ended::Pruned | Ended::Diverged) {
+            return;
+        }
+        if let Some(advice) = collapse_advice(&usage, outcome.sizes.len(), self.method) {
+            self.warn(restart, &advice);
         }
     }
 

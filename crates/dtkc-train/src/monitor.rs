@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dtkc_core::{LossValues, NamedArray, Values};
+use dtkc_methods::Method;
 
 /// Sums over the steps of one epoch. Its whole content can be saved and restored, so that an epoch that was
 /// interrupted in its middle ends in the same figures.
@@ -166,8 +167,15 @@ pub fn argmax(row: &[f32]) -> usize {
 }
 
 /// Advice when an epoch's clusters look collapsed, else `None`.
-pub fn collapse_advice(usage: &Usage, clusters: usize) -> Option<String> {
-    let remedy = "try another seed or more --runs, a smaller --lr, a larger --batch, or --preset plus";
+pub fn collapse_advice(usage: &Usage, clusters: usize, method: Method) -> Option<String> {
+    let remedy = match method {
+        Method::Dtkc | Method::Ddc => {
+            "try another seed or more --runs, a smaller --lr, a larger --batch, or --preset plus"
+        }
+        Method::Kmeans => "look whether the images differ (`dtkc-data preview`), or try another seed",
+        Method::Spectral => "try more neighbours (--set neighbours=N) or a smaller --lr",
+        _ => "try another seed or more --runs, a smaller --lr or a larger --batch",
+    };
     if usage.largest > 0.9 {
         let share = usage.largest * 100.0;
         return Some(format!("one cluster holds {share:.0} % of the images; {remedy}"));
@@ -222,11 +230,17 @@ mod tests {
     #[test]
     fn collapse_is_noticed_with_advice() {
         let usage = |used, largest| Usage { used, entropy: 0.1, smallest: 0.0, largest };
+        let collapse_advice = |usage: &Usage, clusters| collapse_advice(usage, clusters, Method::Dtkc);
         assert!(collapse_advice(&usage(10, 0.2), 10).is_none());
         assert!(
             collapse_advice(&usage(2, 0.6), 10)
                 .is_some_and(|a| a.contains("2 of 10") && a.contains("--seed") || a.contains("--runs"))
         );
-        assert!(collapse_advice(&usage(10, 0.95), 10).is_some_and(|a| a.contains("95 %")));
+        assert!(collapse_advice(&usage(10, 0.95), 10).is_some_and(|a| a.contains("95 %") && a.contains("plus")));
+        let others = Method::ALL.into_iter().filter(|method| !matches!(method, Method::Dtkc | Method::Ddc));
+        for method in others {
+            let advice = super::collapse_advice(&usage(10, 0.95), 10, method);
+            assert!(advice.is_some_and(|advice| !advice.contains("plus")), "{method} has no such preset");
+        }
     }
 }

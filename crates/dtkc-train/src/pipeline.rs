@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use dtkc_dataset::{DataError, Dataset};
+use dtkc_methods::Method;
 use dtkc_observe::Observer;
 
 use crate::auto_k;
@@ -142,8 +143,7 @@ fn summarise(
     timing: Timing,
 ) -> Result<Summary, TrainError> {
     let Some(best_restart) = summary::best(&figures).map(|best| best.restart) else {
-        let text = "no restart reached a finite loss; try a smaller --lr, another --seed or --preset plus";
-        return Err(TrainError::NothingTrained(text.into()));
+        return Err(TrainError::NothingTrained(format!("no restart reached a finite loss; {}", remedy(config))));
     };
     let best = restarts.iter().find(|restart| restart.index == best_restart);
     let mut cluster_sizes = best.and_then(|r| r.outcome.as_ref()).map(|o| o.sizes.clone()).unwrap_or_default();
@@ -166,6 +166,17 @@ fn summarise(
         restarts: figures,
         timing,
     })
+}
+
+/// What may help where no number stayed finite.
+fn remedy(config: &RunConfig) -> &'static str {
+    match config.method {
+        Method::Dtkc | Method::Ddc => "try a smaller --lr, another --seed or --preset plus",
+        _ if config.settings.has_pretraining() => {
+            "try a smaller --lr (for the pretraining --set pretraining.optim.lr=X) or another --seed"
+        }
+        _ => "try a smaller --lr or another --seed",
+    }
 }
 
 /// What a run has taken of the machine: in this process, of which `unlogged` is in no line of the log, and in those before.

@@ -203,6 +203,73 @@ fn a_stop_reaches_the_cell_and_the_same_command_goes_on_to_the_same_bits() {
     }
 }
 
+/// `compare` of dec and idec, which begin with the same autoencoder.
+#[cfg(unix)]
+fn compare_sharing(data: &Path, out: &Path, more: &[&str]) -> assert_cmd::Command {
+    let mut command = program();
+    command.args(["compare", "--no-export", "--threads", "1", "--methods", "dec,idec", "--epochs", "100"]);
+    command.args(["--set", "plan.batch=24", "--set", "run.comparison_batches=2"]);
+    for method in ["dec", "idec"] {
+        // Never converged, so that there is time for a stop.
+        for set in
+            ["network.hidden=[16,12]", "network.code=4", "pretraining.epochs=3", "update_interval=4", "tolerance=0"]
+        {
+            command.args(["--set", &format!("{method}.{set}")]);
+        }
+    }
+    command.arg("--out").arg(out).args(more).arg("--data").arg(data);
+    command
+}
+
+#[cfg(unix)]
+#[test]
+fn a_cell_that_takes_over_a_pretraining_goes_on_after_a_stop_to_the_same_bits() {
+    let place = Place::new();
+    let a = place.dataset("a.h5", 240, true);
+    // Both have the same name while they are made: a run remembers where its pretraining came from.
+    let (out, whole) = (place.path("cmp"), place.path("whole"));
+    let runs = ["--runs", "2"];
+    compare_sharing(&a, &out, &runs).assert().success();
+    std::fs::rename(&out, &whole).unwrap();
+
+    let child = std_command(&compare_sharing(&a, &out, &runs)).spawn().unwrap();
+    let cell = out.join("a/idec");
+    wait_until("an epoch of idec", || cell.join("log.jsonl").metadata().is_ok_and(|log| log.len() > 0));
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("stopped: 1 of 2 cells are done") && !cell.join("summary.json").exists(), "{said}");
+    compare_sharing(&a, &out, &runs).assert().success();
+
+    for run in [&whole, &out] {
+        let log = read(&run.join("a/idec/log.jsonl"));
+        assert!(!log.contains("\"pretraining\"") && log.lines().count() == 200, "idec pretrained again: {log}");
+        for restart in ["restart-000", "restart-001"] {
+            let file = |method: &str| {
+                let folder = run.join("a").join(method).join("checkpoints");
+                std::fs::read(folder.join(format!("{restart}.pretrained.ckpt"))).unwrap()
+            };
+            assert!(file("dec") == file("idec"), "{restart}");
+        }
+        let methods = &json(&run.join("comparison.json"))["datasets"][0]["methods"];
+        assert_eq!((&methods[0]["pretrained_by"], &methods[1]["pretrained_by"]), (&Value::Null, &Value::from("dec")));
+    }
+    for method in ["dec", "idec"] {
+        assert_same(&whole.join("a").join(method), &out.join("a").join(method));
+    }
+
+    // More restarts: each method has a pretraining for the new one, too.
+    compare_sharing(&a, &out, &["--runs", "3"]).assert().success();
+    let restarts = |method: &str| json(&out.join("a").join(method).join("summary.json"))["restarts"].clone();
+    for method in ["dec", "idec"] {
+        let before = json(&whole.join("a").join(method).join("summary.json"))["restarts"].clone();
+        let after = restarts(method);
+        assert_eq!(after.as_array().unwrap().len(), 3, "{method}");
+        assert_eq!((&after[0], &after[1]), (&before[0], &before[1]), "{method}");
+    }
+}
+
 #[test]
 fn mistakes_get_one_sentence_and_leave_nothing() {
     let place = Place::new();

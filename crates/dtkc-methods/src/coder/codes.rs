@@ -77,7 +77,14 @@ pub(crate) fn all_codes(
             codes.values[index * codes.width..][..codes.width].copy_from_slice(row);
         }
     }
-    Ok(codes)
+    match codes.values.iter().find(|value| !value.is_finite()) {
+        None => Ok(codes),
+        // Neighbours and centres of such codes mean nothing.
+        Some(value) => Err(LearnError::Diverged(format!(
+            "the autoencoder's codes hold {value}, so pretraining went wrong; use a smaller --set \
+             pretraining.optim.lr=X, or --lr if the codes were right before"
+        ))),
+    }
 }
 
 /// Replaces batch-norm statistics, which pretraining does not follow, by those of the images.

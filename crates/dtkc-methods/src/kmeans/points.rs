@@ -48,7 +48,7 @@ impl<'a> Points<'a> {
         }
         check_clusters(clusters, n)?;
         match self.values.iter().position(|value| !value.is_finite()) {
-            Some(place) => Err(LearnError::Unsuitable(format!(
+            Some(place) => Err(LearnError::Diverged(format!(
                 "point {} of {n} holds {}, and k-means needs numbers: training went wrong before it, so use a lower \
                  learning rate",
                 place / self.width,

@@ -57,6 +57,10 @@ pub(crate) fn of_neighbours(
 ) -> Result<Spectral, LearnError> {
     let graph = Graph::new(neighbours, options.affinity);
     let parts = graph.components();
+    // Where nobody is apart from any neighbour, a part is one image again and again.
+    if parts < options.clusters && neighbours.squares.iter().all(|&square| square == 0.0) {
+        return Err(LearnError::Unsuitable(too_alike(parts, options.clusters)));
+    }
     if parts > options.clusters {
         return Err(LearnError::Unsuitable(format!(
             "the graph of {} neighbours falls into {parts} parts without a connection, more than {} clusters: use more \
@@ -82,6 +86,19 @@ pub(crate) fn of_neighbours(
     };
     let clustering = kmeans(Points { values: &embedding, width: options.clusters }, &means, stop)?;
     Ok(Spectral { eigenvalues: values, embedding, clustering })
+}
+
+/// Why items that are nearly all copies of each other cannot be clustered.
+fn too_alike(different: usize, clusters: usize) -> String {
+    match different {
+        1 => "all images are the same once each is scaled to its own range, so there is nothing to cluster: look at them \
+              with `dtkc-data preview`"
+            .into(),
+        _ => format!(
+            "only {different} images are different once each is scaled to its own range, too few for {clusters} clusters: \
+             ask for at most {different} (--clusters)"
+        ),
+    }
 }
 
 fn to_length_one(row: &mut [f32]) {
@@ -158,8 +175,12 @@ mod tests {
 
     #[test]
     fn equal_items_and_too_many_clusters_end() {
-        let found = run(&[0.5; 40], OPTIONS).map(|found| found.clustering.labels.len());
-        assert!(found.as_ref().is_ok_and(|&n| n == 20) || found.unwrap_err().to_string().contains("parts"));
+        let error = run(&[0.5; 40], OPTIONS).unwrap_err().to_string();
+        assert!(error.contains("all images are the same"), "{error}");
+        let twice: Vec<f32> = (0..40).flat_map(|i| [(i % 2) as f32, 0.0]).collect();
+        let error = run(&twice, SpectralOptions { clusters: 3, ..OPTIONS }).unwrap_err().to_string();
+        assert!(error.contains("only 2 images are different") && error.contains("for 3 clusters"), "{error}");
+        assert!(run(&twice, OPTIONS).is_ok());
         let error = run(&[0.5; 4], SpectralOptions { clusters: 3, ..OPTIONS }).unwrap_err().to_string();
         assert!(error.contains("2 items cannot fill 3 clusters"), "{error}");
     }

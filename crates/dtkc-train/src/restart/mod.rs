@@ -65,6 +65,13 @@ pub struct Outcome {
     pub sizes: Vec<u64>,
 }
 
+impl Outcome {
+    /// Of a restart that came to nothing: the worst loss, and no item in any cluster.
+    pub fn nothing(clusters: usize) -> Self {
+        Self { loss: f64::INFINITY, scores: None, sizes: vec![0; clusters] }
+    }
+}
+
 /// A restart in progress. Saved and restored as a whole, it goes on to the same bits.
 pub struct Restart {
     /// Its number, from 0.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use dtkc_methods::LearnError;
 use dtkc_methods::learner::{CLUSTERING, EpochPlace, Passes as _, StepClock, StepPlace};
 use dtkc_methods::places::{self, Pass};
 
@@ -22,8 +23,19 @@ struct Times {
 }
 
 impl Trainer<'_> {
-    /// Trains all stages before the last one, and the last until `until` of its epochs are complete or the restart ends.
+    /// Trains all stages before the last one, and the last until `until` of its epochs are complete or the restart ends. A
+    /// restart whose numbers grow beyond all bounds ends alone: others may be better.
     pub(super) fn train_until(&mut self, restart: &mut Restart, until: usize) -> Result<(), TrainError> {
+        match self.train_stages(restart, until) {
+            Err(TrainError::Learn(LearnError::Diverged(reason))) => {
+                self.console.warn(restart, &reason);
+                self.finish_restart(restart, Ended::Diverged)
+            }
+            other => other,
+        }
+    }
+
+    fn train_stages(&mut self, restart: &mut Restart, until: usize) -> Result<(), TrainError> {
         while restart.ended.is_none() {
             if !restart.entered {
                 self.save_before_long_work(restart)?;

@@ -69,7 +69,7 @@ impl<'a> Trainer<'a> {
         let journal = Journal::open(run, &config)?;
         let spent = log::read(&run.log())?.iter().map(|record| record.seconds).sum();
         let budget = Budget::open(run, &config, spent)?;
-        let console = Console::new(observer, config.plan.restarts, config.plan.epochs);
+        let console = Console::new(observer, config.method, config.plan.restarts, config.plan.epochs);
         let compared = Vec::new();
         let trainer =
             Self { run, config, task, learners, stages, model, data, labels, compared, journal, console, budget };

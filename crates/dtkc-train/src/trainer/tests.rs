@@ -17,6 +17,7 @@ use dtkc_onnx::Network;
 use dtkc_testing::Set;
 
 use super::*;
+use crate::restart::Outcome;
 use crate::run_dir::Existing;
 
 const SIDE: usize = 4;
@@ -30,11 +31,28 @@ struct Centres {
     /// How often each stage was entered, over all interruptions.
     entered: Vec<u64>,
     seed: u64,
+    fault: Fault,
+}
+
+/// What goes wrong with a restart.
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    /// Its second stage cannot begin.
+    Refused,
+    /// It has a low loss, and a weight that is infinite.
+    Infinite,
 }
 
 impl Centres {
     fn new(seed: u64) -> Self {
-        Self { mean: vec![0.0; PIXELS], centres: vec![0.0; CLUSTERS * PIXELS], entered: vec![0; 3], seed }
+        Self {
+            mean: vec![0.0; PIXELS],
+            centres: vec![0.0; CLUSTERS * PIXELS],
+            entered: vec![0; 3],
+            seed,
+            fault: Fault::None,
+        }
     }
 
     fn nearest(&self, item: &[f32]) -> (usize, f32) {
@@ -68,6 +86,9 @@ impl Learner for Centres {
 
     fn enter(&mut self, stage: usize, data: &mut dyn Passes) -> Result<(), LearnError> {
         self.entered[stage] += 1;
+        if stage == 1 && self.fault == Fault::Refused {
+            return Err(LearnError::Diverged("the mean is not finite".into()));
+        }
         if stage == 1 {
             let mut items = Vec::new();
             for batch in data.batches(Pass::Everything) {
@@ -82,6 +103,9 @@ impl Learner for Centres {
     }
 
     fn step(&mut self, batch: &Batch, place: &StepPlace, _: &mut StepClock) -> StepResult {
+        if self.fault == Fault::Infinite {
+            self.mean[0] = f32::INFINITY;
+        }
         let (mut loss, mut membership) = (0.0, Vec::new());
         for item in rows(&batch.items) {
             if place.stage == 0 {
@@ -158,8 +182,8 @@ impl Observer for Impatient {
 /// What is left of a run: its restarts' weights and progress, what they are worth, and the stage and epoch of each log line.
 type Traces = (Vec<(Vec<NamedArray>, Vec<NamedArray>)>, Vec<f64>, Vec<(usize, Option<String>, usize)>);
 
-/// Trains a run to its end in sessions that are stopped after `questions`; says how many it took.
-fn train(folder: &Path, questions: Option<usize>) -> (Traces, usize) {
+/// Two restarts on a small set in the folder.
+fn config(folder: &Path) -> RunConfig {
     let data = folder.join("set.h5");
     if !data.exists() {
         let shape = dtkc_item::ImageShape { height: SIDE, width: SIDE, channels: 1 };
@@ -168,6 +192,12 @@ fn train(folder: &Path, questions: Option<usize>) -> (Traces, usize) {
     let text = "[run]\nclusters = 3\ncheckpoint_seconds = 1e9\ncomparison_batches = 2\n[plan]\nepochs = 3\nrestarts = 2\nbatch = 8\nprune = false\npatience = 0\n";
     let mut config = RunConfig::resolve(&[text.parse().unwrap()]).unwrap();
     config.data = crate::pipeline::describe_data(&data).unwrap();
+    config
+}
+
+/// Trains a run to its end in sessions that are stopped after `questions`; says how many it took.
+fn train(folder: &Path, questions: Option<usize>) -> (Traces, usize) {
+    let config = config(folder);
     let root = folder.join(questions.map_or("whole".into(), |n| format!("cut-{n}")));
     let run = RunDir::create(&root, Existing::Refuse).unwrap();
     for session in 1..200 {
@@ -227,5 +257,29 @@ fn a_run_of_several_stages_resumes_to_the_same_bits_wherever_it_is_stopped() {
         let (cut, sessions) = train(folder.path(), Some(questions));
         assert!(sessions > 1, "{questions} questions do not interrupt");
         assert_eq!(cut, whole, "{questions} questions, {sessions} sessions");
+    }
+}
+
+#[test]
+fn a_restart_whose_numbers_grow_beyond_all_bounds_costs_only_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config(folder.path());
+    let lost = places::weights(config.run.seed, 0);
+    for (fault, stage) in [(Fault::Refused, 1), (Fault::Infinite, 2)] {
+        let run = RunDir::create(&folder.path().join(format!("run-{stage}")), Existing::Refuse).unwrap();
+        let learners = || -> MakeLearner {
+            Box::new(move |_, seed| {
+                let fault = if seed == lost { fault } else { Fault::None };
+                Ok(Box::new(Centres { fault, ..Centres::new(seed) }))
+            })
+        };
+        // The second time everything is done already, and read back.
+        for _ in 0..2 {
+            let restarts = Trainer::with(&run, config.clone(), learners(), &Silent).unwrap().train().unwrap();
+            let [bad, good] = &restarts[..] else { panic!("two restarts") };
+            assert_eq!((bad.ended, bad.stage, good.ended), (Some(Ended::Diverged), stage, Some(Ended::Epochs)));
+            assert_eq!(bad.outcome, Some(Outcome { loss: f64::INFINITY, scores: None, sizes: vec![0; CLUSTERS] }));
+            assert!(good.outcome.as_ref().unwrap().loss.is_finite());
+        }
     }
 }

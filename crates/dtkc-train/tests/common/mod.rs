@@ -1,6 +1,8 @@
 //! A tiny dataset, a tiny network and the program, for the program tests.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod small;
+
 use dtkc_dataset::{Writer, WriterOptions};
 use dtkc_item::{ImageShape, Resize};
 use std::path::{Path, PathBuf};
@@ -32,6 +34,15 @@ impl Place {
     /// The same without labels, from a file that says how its images were brought to size.
     pub fn dataset_resized(&self, name: &str, count: usize, resize: Option<Resize>) -> PathBuf {
         self.shapes(name, count, false, resize)
+    }
+
+    /// `count` times the same image of one channel.
+    pub fn copies(&self, name: &str, count: usize, shape: ImageShape, image: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        let mut writer = Writer::create(&path, WriterOptions::new(shape, "copies", "test")).unwrap();
+        (0..count).for_each(|_| writer.push_image(image, None, None).unwrap());
+        writer.finish().unwrap();
+        path
     }
 
     fn shapes(&self, name: &str, count: usize, labels: bool, resize: Option<Resize>) -> PathBuf {
