@@ -1,8 +1,8 @@
 //! The network's configuration and its check.
 
 use crate::ConfigError;
-use crate::reduce::reduced;
 use dtkc_item::ImageShape;
+use dtkc_views::reduced;
 use serde::{Deserialize, Serialize};
 
 /// Whether convolutions shrink their input.

@@ -1,5 +1,6 @@
 //! What can be wrong with a configuration or a stored state.
 
+use dtkc_views::OutOfRange;
 use thiserror::Error;
 
 /// A configuration that cannot work, found before any work was done.
@@ -70,6 +71,12 @@ pub enum ConfigError {
     /// Settings that contradict each other.
     #[error("{0}")]
     Conflict(String),
+}
+
+impl From<OutOfRange> for ConfigError {
+    fn from(OutOfRange { name, value, range }: OutOfRange) -> Self {
+        Self::Range { name, value, range }
+    }
 }
 
 /// A stored state that does not fit the model.

@@ -64,6 +64,7 @@ fn an_input_is_never_replaced_however_it_is_spelled() {
             format!("subset {source} --count 3 --out {out}"),
             format!("merge other.h5 {source} --out {out}"),
             format!("preview {source} --out {out}"),
+            format!("views {source} --out {out}"),
         ] {
             refused(&line, "is one of the inputs");
         }
@@ -108,6 +109,7 @@ fn an_existing_output_needs_force() {
         "subset set.h5 --count 3 --out out.h5",
         "merge set.h5 set.h5 --out out.h5",
         "preview set.h5 --out out.h5",
+        "views set.h5 --out out.h5",
     ] {
         place.write("out.h5", "precious");
         place.run_line(line).fails(2, "out.h5 exists already; add --force to replace it, or choose another name");

@@ -1,20 +1,16 @@
 //! What can go wrong with settings and while learning, one sentence each.
 
 use dtkc_core::{ConfigError, StateError};
+use dtkc_settings::LayerError;
 use thiserror::Error;
 
 /// Settings that cannot be used.
 #[derive(Debug, Error, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum SettingError {
-    /// A setting nobody knows.
-    #[error("there is no setting `{name}`; {hint}")]
-    Unknown {
-        /// The setting's full name.
-        name: String,
-        /// The names that exist there.
-        hint: String,
-    },
+    /// A setting nobody knows, or a value of the wrong kind.
+    #[error(transparent)]
+    Layer(#[from] LayerError),
     /// A value of the wrong kind.
     #[error("the settings cannot be used: {0}")]
     Value(String),

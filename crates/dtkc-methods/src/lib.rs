@@ -15,7 +15,6 @@
 //! | DEC, IDEC and DBC; DCN; SpectralNet | [`dec`], [`dcn`], [`spectralnet`] |
 //! | what the methods with an autoencoder share | [`coder`] |
 //! | how long and how often to train | [`TrainPlan`] |
-//! | layers of settings: preset, file, flags | [`layers`] |
 //! | Adam, momentum, RMSprop, their learning rate | [`optimizer`] |
 //! | every seed and every order of items that has a purpose | [`places`] |
 //!
@@ -29,7 +28,6 @@ pub mod dec;
 pub mod dtkc;
 mod error;
 pub mod kmeans;
-pub mod layers;
 pub mod learner;
 mod method;
 pub mod nearest;

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use toml::Table;
 
 use crate::learner::Learner;
-use crate::{LearnError, Method, SettingError, TrainPlan, dcn, dec, dtkc, kmeans, layers, spectral, spectralnet};
+use crate::{LearnError, Method, SettingError, TrainPlan, dcn, dec, dtkc, kmeans, spectral, spectralnet};
 
 /// What the settings of a method must be able to do. The serialised form is the method's table in config.toml; `Default`
 /// is neutral: what a setting is where a file of an earlier version does not name it.
@@ -174,12 +174,12 @@ impl Method {
 impl MethodSettings {
     /// These settings with layers put over them, each winning over those before it.
     pub fn overlaid(&self, layers: &[&Table]) -> Result<Self, SettingError> {
-        Ok(map!(self, settings => layers::overlay("", settings.as_ref(), layers)?))
+        Ok(map!(self, settings => dtkc_settings::overlay("", settings.as_ref(), layers)?))
     }
 
     /// Every setting by name.
     pub fn table(&self) -> Result<Table, SettingError> {
-        with!(self, settings => layers::table(settings.as_ref()))
+        with!(self, settings => Ok(dtkc_settings::table(settings.as_ref())?))
     }
 
     /// See [`MethodTable::check`].

@@ -177,6 +177,12 @@ impl From<LearnError> for TrainError {
     }
 }
 
+impl From<dtkc_settings::LayerError> for TrainError {
+    fn from(error: dtkc_settings::LayerError) -> Self {
+        Self::Config(error.into())
+    }
+}
+
 impl From<dtkc_core::ConfigError> for TrainError {
     fn from(error: dtkc_core::ConfigError) -> Self {
         Self::Config(error.into())

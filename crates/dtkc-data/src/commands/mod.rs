@@ -8,8 +8,10 @@ mod merge;
 mod preview;
 mod report;
 mod scan;
+mod sheet;
 mod subset;
 mod synth;
+mod views;
 
 use clap::{Parser, Subcommand};
 use dtkc_dataset::Compression;
@@ -27,7 +29,8 @@ Examples:
   dtkc-data synth --kind glyphs --count 6000 --out glyphs.h5
   dtkc-data import photos/ --size 64x64 --color rgb --out photos.h5
   dtkc-data info photos.h5
-  dtkc-data preview photos.h5 --out photos.png";
+  dtkc-data preview photos.h5 --out photos.png
+  dtkc-data views photos.h5 --out views.png";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -41,6 +44,8 @@ enum Command {
     Info(info::Args),
     /// Draw a contact sheet, by class where labelled
     Preview(preview::Args),
+    /// Draw random views of some images, as training would make them
+    Views(views::Args),
     /// Copy a part of a dataset: by count, class, range or random sample
     Subset(subset::Args),
     /// Join datasets of the same shape into one
@@ -56,6 +61,7 @@ impl Program {
             Command::Synth(args) => synth::run(args),
             Command::Info(args) => info::run(args),
             Command::Preview(args) => preview::run(args),
+            Command::Views(args) => views::run(args),
             Command::Subset(args) => subset::run(args),
             Command::Merge(args) => merge::run(args),
         }

@@ -1,21 +1,15 @@
 //! `dtkc-data preview`: a contact sheet.
 
-mod canvas;
-mod font;
-mod sheet;
-
 use std::path::PathBuf;
 
 use anyhow::Context;
 use dtkc_cli::Usage;
 use dtkc_dataset::{Dataset, sample};
 use dtkc_human as human;
-use image::ImageEncoder;
-use image::codecs::png::PngEncoder;
-use sheet::{Row, Sheet};
 
 use super::ForceArgs;
 use super::copy::{check_output, find_classes};
+use super::sheet::{Row, Sheet};
 
 /// Flags of `preview`.
 #[derive(Debug, clap::Args)]
@@ -58,7 +52,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let dataset = Dataset::open(&args.file)?;
     let shape = dataset.require_images()?;
     let color = shape.color().context("only gray and RGB images can be drawn")?;
-    let (rows, more) = match dataset.labels()? {
+    let (rows, more): (Chosen, usize) = match dataset.labels()? {
         Some(labels) => by_class(&args, &dataset, &labels)?,
         None if args.classes.is_empty() => (at_random(&args, &dataset), 0),
         None => return Err(Usage(format!("{} has no labels to choose by", args.file.display())).into()),
@@ -67,19 +61,17 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     if more > 0 {
         title += &format!(", {} of {} classes", rows.len(), rows.len() + more);
     }
-    let sheet =
-        Sheet { title, rows, columns: usize::from(args.columns), height: shape.height, width: shape.width, color };
-    let canvas = sheet.draw(&dataset)?;
-    let mut png = Vec::new();
-    let size = (canvas.width() as u32, canvas.height() as u32);
-    PngEncoder::new(&mut png).write_image(canvas.pixels(), size.0, size.1, image::ExtendedColorType::Rgb8)?;
-    dtkc_files::write(&args.out, &png)?;
-    println!("wrote {}: {}x{} pixels", args.out.display(), size.0, size.1);
-    Ok(())
+    let (rows, indices): (Vec<Row>, Vec<Vec<usize>>) = rows.into_iter().unzip();
+    let (height, width) = (shape.height, shape.width);
+    let sheet = Sheet { title, rows, columns: usize::from(args.columns), apart: 0, height, width, color };
+    sheet.write(&args.out, |row| dataset.read(&indices[row]))
 }
 
+/// Rows with the images to draw.
+type Chosen = Vec<(Row, Vec<usize>)>;
+
 /// One row per class with some of its images, and the number of classes that found no room.
-fn by_class(args: &Args, dataset: &Dataset, labels: &[i64]) -> anyhow::Result<(Vec<Row>, usize)> {
+fn by_class(args: &Args, dataset: &Dataset, labels: &[i64]) -> anyhow::Result<(Chosen, usize)> {
     let names = dataset.label_names()?.unwrap_or_default();
     // All negative labels say the same, and come last.
     let class_of = |label: i64| if label < 0 { UNLABELLED } else { label };
@@ -97,14 +89,14 @@ fn by_class(args: &Args, dataset: &Dataset, labels: &[i64]) -> anyhow::Result<(V
             _ => names.get(class as usize).cloned().unwrap_or_else(|| class.to_string()),
         };
         let count = human::count(members.len() as u64);
-        Row { name, count, indices: sample(&members, usize::from(args.columns), args.seed) }
+        (Row { name, count }, sample(&members, usize::from(args.columns), args.seed))
     });
     Ok((rows.collect(), more))
 }
 
-fn at_random(args: &Args, dataset: &Dataset) -> Vec<Row> {
+fn at_random(args: &Args, dataset: &Dataset) -> Chosen {
     let columns = usize::from(args.columns);
     let all: Vec<usize> = (0..dataset.len()).collect();
     let chosen = sample(&all, columns * usize::from(args.rows.unwrap_or(10)), args.seed);
-    chosen.chunks(columns).map(|row| Row { indices: row.to_vec(), ..Row::default() }).collect()
+    chosen.chunks(columns).map(|row| (Row::default(), row.to_vec())).collect()
 }

@@ -139,8 +139,8 @@ mod tests {
                 let (settings, plan) = preset(method, name);
                 settings.check(method).unwrap();
                 plan.check().unwrap();
-                let table = crate::layers::table(&settings).unwrap();
-                assert_eq!(crate::layers::overlay("", &Settings::default(), &[&table]).unwrap(), settings);
+                let table = dtkc_settings::table(&settings).unwrap();
+                assert_eq!(dtkc_settings::overlay("", &Settings::default(), &[&table]).unwrap(), settings);
             }
         }
     }

@@ -194,8 +194,8 @@ mod tests {
             for method in [Method::Dtkc, Method::Ddc] {
                 let found = settings(preset, method);
                 found.check(method).unwrap();
-                let table = crate::layers::table(&found).unwrap();
-                assert_eq!(crate::layers::overlay("", &Settings::default(), &[&table]).unwrap(), found);
+                let table = dtkc_settings::table(&found).unwrap();
+                assert_eq!(dtkc_settings::overlay("", &Settings::default(), &[&table]).unwrap(), found);
             }
         }
     }

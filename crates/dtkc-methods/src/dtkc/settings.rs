@@ -56,7 +56,7 @@ impl MethodTable for Settings {
     fn check(&self, method: Method) -> Result<(), SettingError> {
         self.loss.check()?;
         self.optim.check()?;
-        self.augment.check()?;
+        self.augment.check().map_err(ConfigError::from)?;
         self.neighbours.check()?;
         self.start.check()?;
         let conflict = |text: &str| Err(ConfigError::Conflict(text.into()).into());
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn blocks_are_replaced_as_a_whole() {
         let layer = "network.blocks = [{ filters = 64 }]".parse().unwrap();
-        let settings = crate::layers::overlay("", &plus(), &[&layer]).unwrap();
+        let settings = dtkc_settings::overlay("", &plus(), &[&layer]).unwrap();
         assert_eq!(settings.network.blocks.len(), 1);
         assert_eq!((settings.network.blocks[0].filters, settings.network.blocks[0].kernel), (64, 3));
     }

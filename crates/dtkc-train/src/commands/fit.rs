@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, builder::PossibleValuesParser};
 use dtkc_human as human;
-use dtkc_methods::{Method, layers};
+use dtkc_methods::Method;
 use dtkc_train::config::{self, Clusters, KRange, RunConfig};
 use dtkc_train::device::DeviceName;
 use dtkc_train::run_dir::{Existing, RunDir};
@@ -160,7 +160,7 @@ impl Args {
     fn layer(&self) -> anyhow::Result<Table> {
         let mut layer = Table::new();
         for assignment in &self.set {
-            layers::set(&mut layer, assignment).map_err(TrainError::from)?;
+            dtkc_settings::set(&mut layer, assignment).map_err(TrainError::from)?;
         }
         let path = self.data.as_ref().map(|path| Value::from(path.to_string_lossy().into_owned()));
         let word = |word: Option<String>| word.map(Value::from);
@@ -192,7 +192,7 @@ impl Args {
         ];
         for (key, value) in flags {
             if let Some(value) = value {
-                layers::insert(&mut layer, key, value);
+                dtkc_settings::insert(&mut layer, key, value);
             }
         }
         Ok(layer)

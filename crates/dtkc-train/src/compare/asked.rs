@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use dtkc_methods::{Method, layers};
+use dtkc_methods::Method;
 use toml::{Table, Value};
 
 use crate::config::RunConfig;
@@ -129,7 +129,7 @@ impl PassedOn {
                 layer.insert("preset".into(), Value::from(preset));
             }
             for setting in self.sets(method) {
-                layers::set(&mut layer, setting)?;
+                dtkc_settings::set(&mut layer, setting)?;
             }
             RunConfig::resolve(&[layer])?;
         }

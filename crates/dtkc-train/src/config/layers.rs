@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use dtkc_methods::layers::overlay;
 use dtkc_methods::{Method, SettingError};
+use dtkc_settings::overlay;
 use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
 use toml::{Table, Value};
 
@@ -95,11 +95,7 @@ fn take(layer: &mut Table, name: &str) -> Result<Option<Table>, TrainError> {
 /// Reads a settings file.
 pub fn read_file(path: &Path) -> Result<Table, TrainError> {
     let text = fs_err::read_to_string(path)?;
-    text.parse::<Table>().map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
-        let reason = format!("line {line} is not valid TOML ({})", error.message());
-        TrainError::ConfigFile { path: path.to_owned(), reason }
-    })
+    dtkc_settings::parse(&text).map_err(|reason| TrainError::ConfigFile { path: path.to_owned(), reason })
 }
 
 #[cfg(test)]

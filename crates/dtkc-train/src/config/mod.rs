@@ -7,8 +7,8 @@ mod options;
 use std::path::{Path, PathBuf};
 
 use dtkc_item::{ImageShape, ItemShape, Resize};
-use dtkc_methods::layers::{differences, table};
 use dtkc_methods::{Method, MethodSettings, SettingError, Task, TrainPlan};
+use dtkc_settings::{differences, table};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use toml::{Table, Value};

@@ -1,13 +1,13 @@
 //! What lies outside of an image: found from its border.
 
-use super::config::Fill;
+use crate::config::Fill;
 use dtkc_item::ImageShape;
 
 /// How far apart the values of a background may lie, of the image's own range.
 const SPREAD: f32 = 0.1;
 
 /// What a place outside of the image reads.
-pub(super) enum Outside {
+pub(crate) enum Outside {
     /// One value for each channel.
     Value(Vec<f32>),
     /// The nearest pixel.
@@ -18,7 +18,7 @@ pub(super) enum Outside {
 
 impl Outside {
     /// What `fill` means for this image.
-    pub(super) fn of(fill: Fill, image: &[f32], size: ImageShape) -> Outside {
+    pub(crate) fn of(fill: Fill, image: &[f32], size: ImageShape) -> Outside {
         match fill {
             Fill::Zero => Outside::Value(vec![0.0; size.channels]),
             Fill::Edge => Outside::Edge,

@@ -1,7 +1,7 @@
 //! One affine map per view, with optional elastic distortion, bilinear.
 
-use super::background::Outside;
-use super::config::AugmentConfig;
+use crate::background::Outside;
+use crate::config::AugmentConfig;
 use crate::random::{signed, unit};
 use dtkc_item::ImageShape;
 use rand_chacha::ChaCha8Rng;
@@ -18,7 +18,7 @@ struct Map {
 }
 
 /// Writes a random view of `image` into `view`.
-pub(super) fn warp(image: &[f32], view: &mut [f32], size: ImageShape, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
+pub(crate) fn warp(image: &[f32], view: &mut [f32], size: ImageShape, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
     let map = Map::draw(size, config, rng);
     let sampler = Sampler { image, size, outside: Outside::of(config.fill, image, size) };
     let (cx, cy) = centre(size);
@@ -173,7 +173,7 @@ fn mirrored(at: i64, side: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::augment::config::Fill;
+    use crate::config::Fill;
     use crate::random::generator;
 
     const SIZE: ImageShape = ImageShape { height: 9, width: 9, channels: 1 };

@@ -1,6 +1,6 @@
 //! Numbers of the random views.
 
-use crate::ConfigError;
+use crate::OutOfRange;
 use serde::{Deserialize, Serialize};
 
 /// What lies outside of an image that is turned or moved.
@@ -110,7 +110,7 @@ impl AugmentConfig {
     }
 
     /// Refuses numbers that cannot work.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    pub fn check(&self) -> Result<(), OutOfRange> {
         let rows = [
             ("rotation", self.rotation, 180.0, "between 0 and 180 degrees"),
             ("scale", self.scale, 0.9, "between 0 and 0.9"),
@@ -129,7 +129,7 @@ impl AugmentConfig {
         ];
         for (name, value, most, range) in rows {
             if !(0.0..=most).contains(&value) {
-                return Err(ConfigError::Range { name: format!("augment.{name}"), value, range });
+                return Err(OutOfRange { name: format!("augment.{name}"), value, range });
             }
         }
         Ok(())

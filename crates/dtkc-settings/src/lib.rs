@@ -1,27 +1,42 @@
-//! Layers of settings: defaults, preset, file, flags. One engine for every table of a run.
+//! Layers of settings: defaults, preset, file, flags. One engine for every table of every program.
 
 use serde::{Serialize, de::DeserializeOwned};
+use thiserror::Error;
 use toml::{Table, Value};
 
-use crate::SettingError;
+/// A layer that cannot be used.
+#[derive(Debug, Error, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum LayerError {
+    /// A setting nobody knows.
+    #[error("there is no setting `{name}`; {hint}")]
+    Unknown {
+        /// The setting's full name.
+        name: String,
+        /// The names that exist there.
+        hint: String,
+    },
+    /// A value of the wrong kind.
+    #[error("the settings cannot be used: {0}")]
+    Value(String),
+    /// A text that is no `KEY=VALUE`.
+    #[error("'{0}' is no setting; write for example --set loss.consistency=0.5")]
+    Assignment(String),
+}
 
 /// `defaults` with every layer put over it, table by table; lists are replaced as a whole. `name` is where the settings
 /// stand in the file, for messages; empty at the top.
-pub fn overlay<T: Serialize + DeserializeOwned>(
-    name: &str,
-    defaults: &T,
-    layers: &[&Table],
-) -> Result<T, SettingError> {
+pub fn overlay<T: Serialize + DeserializeOwned>(name: &str, defaults: &T, layers: &[&Table]) -> Result<T, LayerError> {
     let mut all = table(defaults)?;
     for layer in layers {
         put(&mut all, layer, name, &|trial| T::deserialize(Value::Table(trial)).map(drop))?;
     }
-    T::deserialize(Value::Table(all)).map_err(|e| SettingError::Value(first_line(&e)))
+    T::deserialize(Value::Table(all)).map_err(|e| LayerError::Value(first_line(&e)))
 }
 
 /// A struct as a table.
-pub fn table(part: &impl Serialize) -> Result<Table, SettingError> {
-    Table::try_from(part).map_err(|e| SettingError::Value(first_line(&e)))
+pub fn table(part: &impl Serialize) -> Result<Table, LayerError> {
+    Table::try_from(part).map_err(|e| LayerError::Value(first_line(&e)))
 }
 
 /// What `table` says otherwise than `base`, table by table.
@@ -53,17 +68,22 @@ pub fn insert(layer: &mut Table, key: &str, value: Value) {
 }
 
 /// Puts `key = value` (as given to `--set`) into a layer; a value that is not TOML is taken as a word.
-pub fn set(layer: &mut Table, assignment: &str) -> Result<(), SettingError> {
-    let bad = || {
-        let text = format!("'{assignment}' is no setting; write for example --set loss.consistency=0.5");
-        SettingError::Conflict(text)
-    };
+pub fn set(layer: &mut Table, assignment: &str) -> Result<(), LayerError> {
+    let bad = || LayerError::Assignment(assignment.to_owned());
     let (key, value) = assignment.split_once('=').ok_or_else(bad)?;
     let (key, value) = (key.trim(), value.trim());
     let parsed = format!("{key} = {value}").parse::<Table>();
     let parsed = parsed.or_else(|_| format!("{key} = {}", Value::String(value.to_owned())).parse::<Table>());
     join(layer, parsed.map_err(|_| bad())?);
     Ok(())
+}
+
+/// The text of a settings file; the error says in which line it is broken.
+pub fn parse(text: &str) -> Result<Table, String> {
+    text.parse::<Table>().map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+        format!("line {line} is not valid TOML ({})", error.message())
+    })
 }
 
 fn join(into: &mut Table, from: Table) {
@@ -79,11 +99,11 @@ fn join(into: &mut Table, from: Table) {
 type Fits<'a> = dyn Fn(Table) -> Result<(), toml::de::Error> + 'a;
 
 /// Puts `layer` over `all`. Values are tried one by one, so that a message can name the setting.
-fn put(all: &mut Table, layer: &Table, path: &str, fits: &Fits<'_>) -> Result<(), SettingError> {
+fn put(all: &mut Table, layer: &Table, path: &str, fits: &Fits<'_>) -> Result<(), LayerError> {
     for (key, value) in layer {
         let name = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         let Some(old) = all.get(key) else {
-            return Err(SettingError::Unknown { name, hint: hint(all, key, path) });
+            return Err(LayerError::Unknown { name, hint: hint(all, key, path) });
         };
         let around = all.clone();
         let within = |inner: Value| {
@@ -117,7 +137,7 @@ fn as_float(old: &Value, new: &Value) -> Value {
 }
 
 /// Why a value cannot stand where `old` stands.
-fn unfit(name: &str, old: &Value, new: &Value, error: &toml::de::Error) -> SettingError {
+fn unfit(name: &str, old: &Value, new: &Value, error: &toml::de::Error) -> LayerError {
     let kind = |value: &Value| match value {
         Value::Boolean(_) => "true or false",
         Value::Integer(_) | Value::Float(_) => "a number",
@@ -135,7 +155,7 @@ fn unfit(name: &str, old: &Value, new: &Value, error: &toml::de::Error) -> Setti
         }
         _ => format!("{name} = {new}: {}", first_line(error)),
     };
-    SettingError::Value(text)
+    LayerError::Value(text)
 }
 
 fn first_line(error: &impl std::fmt::Display) -> String {

@@ -1,6 +1,6 @@
 //! Colour changes of a view, clamped to [0, 1].
 
-use super::config::AugmentConfig;
+use crate::config::AugmentConfig;
 use crate::random::{signed, unit};
 use dtkc_item::ImageShape;
 use rand_chacha::ChaCha8Rng;
@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 const STEPS: usize = 1024;
 
 /// Changes `view` in place: saturation and channels (colour images), contrast, brightness, gamma, noise.
-pub(super) fn change(view: &mut [f32], size: ImageShape, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
+pub(crate) fn change(view: &mut [f32], size: ImageShape, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
     let saturation = 1.0 + signed(rng) * config.saturation as f32;
     let contrast = 1.0 + signed(rng) * config.contrast as f32;
     let brightness = signed(rng) * config.brightness as f32;

@@ -1,11 +1,15 @@
 //! The contact sheet: a title, and rows of images with their class on the left.
 
-use dtkc_dataset::{DataError, Dataset};
+mod canvas;
+mod font;
+
+use std::path::Path;
+
+use canvas::{Canvas, Rgb};
 use dtkc_image::{Limits, Preparer};
 use dtkc_item::{Color, ImageShape, ImageSpec, Resize};
-
-use super::canvas::{Canvas, Rgb};
-use super::font;
+use image::ImageEncoder;
+use image::codecs::png::PngEncoder;
 
 const PAPER: Rgb = [250, 250, 249];
 const INK: Rgb = [32, 33, 36];
@@ -24,10 +28,8 @@ const NAME: usize = 16;
 pub struct Row {
     /// The class; empty where the set has no labels.
     pub name: String,
-    /// Images of the class, as text.
+    /// A second line below it.
     pub count: String,
-    /// The images to draw.
-    pub indices: Vec<usize>,
 }
 
 /// All that is drawn.
@@ -36,14 +38,30 @@ pub struct Sheet {
     pub title: String,
     pub rows: Vec<Row>,
     pub columns: usize,
+    /// Pixels between the first image of a row and the others, besides the usual gap.
+    pub apart: usize,
     pub height: usize,
     pub width: usize,
     pub color: Color,
 }
 
 impl Sheet {
-    /// Reads the images and draws the sheet.
-    pub fn draw(&self, dataset: &Dataset) -> Result<Canvas, DataError> {
+    /// Draws the sheet and writes it as PNG. `images` gives the pixels of a row, one row at a time: together they may be
+    /// more than memory holds.
+    pub fn write<E>(&self, out: &Path, images: impl FnMut(usize) -> Result<Vec<u8>, E>) -> anyhow::Result<()>
+    where
+        anyhow::Error: From<E>,
+    {
+        let canvas = self.draw(images)?;
+        let (width, height) = (canvas.width() as u32, canvas.height() as u32);
+        let mut png = Vec::new();
+        PngEncoder::new(&mut png).write_image(canvas.pixels(), width, height, image::ExtendedColorType::Rgb8)?;
+        dtkc_files::write(out, &png)?;
+        println!("wrote {}: {width}x{height} pixels", out.display());
+        Ok(())
+    }
+
+    fn draw<E>(&self, mut images: impl FnMut(usize) -> Result<Vec<u8>, E>) -> Result<Canvas, E> {
         let cell = self.cell();
         let line = font::HEIGHT * DOT;
         // A class row holds two lines of text, even where the images are lower.
@@ -52,21 +70,22 @@ impl Sheet {
         let left = MARGIN + if labelled { self.names_width() + 12 } else { 0 };
         let top = MARGIN + line + 14;
         let title = font::width(&self.title) * DOT;
-        let width = MARGIN + (left + self.columns * (cell.width + GAP) - GAP).max(MARGIN + title);
+        let images_width = self.columns * (cell.width + GAP) - GAP + self.apart;
+        let width = MARGIN + (left + images_width).max(MARGIN + title);
         let mut canvas = Canvas::new(width, top + self.rows.len() * pitch - GAP + MARGIN, PAPER);
         canvas.text(MARGIN, MARGIN, DOT, INK, &self.title);
         for (number, row) in self.rows.iter().enumerate() {
             let y = top + number * pitch;
             if labelled {
-                let text_y = y + (pitch - GAP - (2 * line + 6)) / 2;
+                let lines = if row.count.is_empty() { line } else { 2 * line + 6 };
+                let text_y = y + (pitch - GAP - lines) / 2;
                 canvas.text(MARGIN, text_y, DOT, INK, &font::shorten(&row.name, NAME));
                 canvas.text(MARGIN, text_y + line + 6, DOT, PALE, &row.count);
             }
-            let pixels = dataset.read(&row.indices)?;
+            let pixels = images(number)?;
             for (column, image) in pixels.chunks_exact(self.height * self.width * self.color.channels()).enumerate() {
-                let picture = self.picture(image, cell);
-                let offset = (pitch - GAP - cell.height) / 2;
-                canvas.paste(left + column * (cell.width + GAP), y + offset, cell.width, &picture);
+                let x = left + column * (cell.width + GAP) + if column > 0 { self.apart } else { 0 };
+                canvas.paste(x, y + (pitch - GAP - cell.height) / 2, cell.width, &self.picture(image, cell));
             }
         }
         Ok(canvas)
