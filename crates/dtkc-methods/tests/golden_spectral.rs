@@ -3,7 +3,7 @@
 
 use dtkc_methods::kmeans::Points;
 use dtkc_methods::nearest::Neighbours;
-use dtkc_methods::spectral::{Affinity, Graph, SpectralOptions, eigenvectors, spectral};
+use dtkc_methods::spectral::{Affinity, EXACT, Graph, SpectralOptions, eigenvectors, spectral};
 use serde_json::Value;
 
 const NEVER: &dyn Fn() -> bool = &|| false;
@@ -25,6 +25,11 @@ impl Case {
 
     fn floats(&self, name: &str) -> Vec<f64> {
         self.golden[name].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+    }
+
+    fn options(&self, seed: u64) -> SpectralOptions {
+        let &Self { clusters, neighbours, affinity, .. } = self;
+        SpectralOptions { clusters, neighbours, affinity, residual: EXACT, seed }
     }
 
     fn neighbours(&self) -> Neighbours {
@@ -72,7 +77,7 @@ fn weights_are_scikit_learns() {
 fn eigenvectors_are_scipys() {
     for case in cases() {
         let graph = Graph::new(&case.neighbours(), case.affinity);
-        let found = eigenvectors(&graph, case.clusters, 1, NEVER).unwrap();
+        let found = eigenvectors(&graph, &case.options(1), NEVER).unwrap();
         for (found, expected) in found.values.iter().zip(case.floats("eigenvalues")) {
             assert!((found - expected).abs() < 1e-6, "{}: {found} {expected}", case.name);
         }
@@ -92,9 +97,7 @@ fn eigenvectors_are_scipys() {
 #[test]
 fn clusters_are_scikit_learns_up_to_names() {
     for case in cases() {
-        let options =
-            SpectralOptions { clusters: case.clusters, neighbours: case.neighbours, affinity: case.affinity, seed: 3 };
-        let found = spectral(&case.points(), &options, &|_| (), NEVER).unwrap();
+        let found = spectral(&case.points(), &case.options(3), &|_| (), NEVER).unwrap();
         let mut names = std::collections::BTreeMap::new();
         for (label, expected) in found.clustering.labels.iter().zip(case.floats("labels")) {
             let name = *names.entry(*label).or_insert(expected);

@@ -1,26 +1,27 @@
 //! DTKC and DDC as a learner: images in, loss, gradients, new weights.
 
+use std::collections::BTreeSet;
+
 use burn::module::Module as _;
 use burn::tensor::{Device, Tensor};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::{
-    Augmenter, LossTerms, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel,
-    Values, Views,
+    Augmenter, LossTerms, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel, Views,
 };
 use dtkc_item::{Batch, Items};
 use dtkc_onnx::Network;
 
 use super::Settings;
 use super::flops::step_flops;
-use super::partners::{self, Partners};
 use super::regroup::Evidence;
-use super::start::{StartKind, graph_clusters};
+use super::start::StartKind;
+use super::surroundings::{Search, Surroundings};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
 use crate::optimizer::Optimizer;
 use crate::places::Pass;
-use crate::{LearnError, SettingError, Task, arrays};
+use crate::{LearnError, SettingError, Task};
 
 /// Images after which batch-norm statistics no longer change in a digit that matters.
 const STATISTICS_IMAGES: usize = 20_000;
@@ -35,12 +36,7 @@ pub struct DtkcLearner {
     device: Device,
     model: Model,
     optimizer: Optimizer,
-    /// Near neighbours, once they were looked for.
-    partners: Option<Option<Partners>>,
-    /// Their table, from a checkpoint.
-    known: Vec<u32>,
-    /// The clusters of all images that are learnt first; empty for none.
-    given: Vec<u32>,
+    surroundings: Surroundings,
     seed: u64,
 }
 
@@ -61,9 +57,7 @@ impl DtkcLearner {
             device: task.device.clone(),
             model: valid.init(&task.device.clone().autodiff(), seed),
             optimizer: Optimizer::new(&settings.optim),
-            partners: None,
-            known: Vec::new(),
-            given: Vec::new(),
+            surroundings: Surroundings::default(),
             seed,
         })
     }
@@ -87,28 +81,19 @@ impl DtkcLearner {
 
     /// A batch as it is trained on: second views may be those of near neighbours.
     fn training_views(&self, batch: &Batch, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
-        match (&self.augmenter, self.partners.as_ref().and_then(Option::as_ref)) {
+        match (&self.augmenter, self.surroundings.partners(batch, key)) {
             (Some(augmenter), Some(partners)) => {
-                let clean = self.valid().input_values(pixels(&batch.items));
-                let second = self.valid().input_values(&partners.pixels(batch, key));
-                (augmenter.pairs_with(clean, &second, key, device), Views::Paired)
+                let [first, second] = [pixels(&batch.items), &partners].map(|images| self.valid().input_values(images));
+                (augmenter.pairs_with(first, &second, key, device), Views::Paired)
             }
             _ => self.views(&batch.items, key, device),
         }
     }
 
-    /// Looks for near neighbours where they are wanted and not there.
-    fn find_partners(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
-        if self.partners.is_none() && self.settings.paired() && self.settings.neighbours.is_on() {
-            let shape = self.valid().config().input;
-            let known = std::mem::take(&mut self.known);
-            self.partners = Some(Partners::find(&self.settings.neighbours, data, shape, known)?);
-            let partners = self.partners.as_ref().and_then(Option::as_ref);
-            if let (Some(partners), StartKind::Graph, true) = (partners, self.start(2).1, self.given.is_empty()) {
-                self.given = graph_clusters(partners, self.clusters(), self.seed, data)?.unwrap_or_default();
-            }
-        }
-        Ok(())
+    fn look_around(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
+        let (shape, clusters) = (self.valid().config().input, self.clusters());
+        let search = Search { settings: &self.settings, shape, clusters, seed: self.seed };
+        self.surroundings.look(&search, data)
     }
 
     /// What the network says about a batch in training mode, without training on it.
@@ -131,24 +116,24 @@ impl DtkcLearner {
     /// The loss of a step.
     fn terms(&self, output: &Output, batch: &Batch, views: Views, place: &StepPlace) -> LossTerms {
         let (until, kind) = self.start(place.epochs);
+        let everything = || self.objective.evaluate(output, views, Moment { epoch: place.epoch });
         match (kind, place.epoch < until as f64) {
             (StartKind::Fine, true) => self.objective.evaluate_fine(output),
-            (StartKind::Graph, true) if !self.given.is_empty() => {
-                let given = |&item: &usize| self.given.get(item).copied().unwrap_or(0);
-                let given: Vec<u32> = batch.indices.iter().map(given).collect();
-                self.objective.evaluate_given(output, &given, views)
-            }
-            _ => self.objective.evaluate(output, views, Moment { epoch: place.epoch }),
+            (StartKind::Graph, true) => match self.surroundings.given(batch) {
+                Some(given) => self.objective.evaluate_given(output, &given, views),
+                None => everything(),
+            },
+            _ => everything(),
         }
     }
 
-    /// Whether there are fine clusters that training improves and that a new output layer can be made from.
+    /// Whether there are fine clusters that training improves and that clusters can be made from.
     fn has_fine_clusters(&self) -> bool {
         self.settings.paired() && self.settings.loss.overclustering > 0.0 && self.valid().fine_clusters() > 0
     }
 
-    /// A better output layer from the fine clusters, where it is time to look for one.
-    fn better_output(&self, place: &EpochPlace, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
+    /// Clusters from the fine clusters, when it is time for them: at the end of the start, and later where one is empty.
+    fn new_output(&self, place: &EpochPlace, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
         if !self.upheavals(place.epochs).contains(&place.done) {
             return Ok(None);
         }
@@ -158,11 +143,8 @@ impl DtkcLearner {
             let (x, _) = self.training_views(&batch, key, &self.device);
             evidence.add(&self.model.valid().forward_train(x));
         }
-        Ok(if self.start(place.epochs) == (place.done, StartKind::Fine) {
-            evidence.groups()
-        } else {
-            evidence.propose()
-        })
+        let is_first = place.done == self.start(place.epochs).0;
+        Ok(if is_first || evidence.has_empty_cluster() { evidence.groups() } else { None })
     }
 }
 
@@ -197,11 +179,11 @@ impl Learner for DtkcLearner {
     }
 
     fn is_refresh_due(&self, _stage: usize) -> bool {
-        self.partners.is_none() && self.settings.paired() && self.settings.neighbours.is_on()
+        self.surroundings.is_missing(&self.settings)
     }
 
     fn refresh(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
-        self.find_partners(data)
+        self.look_around(data)
     }
 
     fn is_settled(&self, place: &EpochPlace) -> bool {
@@ -211,27 +193,24 @@ impl Learner for DtkcLearner {
     }
 
     fn end_epoch(&mut self, place: &EpochPlace, data: &mut dyn Passes) -> Result<EpochEnd, LearnError> {
-        self.find_partners(data)?;
-        let better = self.better_output(place, data)?;
-        let regrouped = better.is_some();
-        if let Some(layer) = better {
+        self.look_around(data)?;
+        let output = self.new_output(place, data)?;
+        let regrouped = output.is_some();
+        if let Some(layer) = output {
             self.model.replace_output(layer)?;
             self.optimizer.forget(&self.model, &self.model.output_parameters());
         }
         Ok(EpochEnd { regrouped, ..EpochEnd::default() })
     }
 
-    /// Three times in the first half of the training: earlier the fine clusters say nothing, later there is no time to
-    /// learn from it.
+    /// When the start ends, and a few times after it to see whether a cluster was lost.
     fn upheavals(&self, epochs: usize) -> Vec<usize> {
         match self.start(epochs) {
-            (0, _) => {}
-            (_, StartKind::Graph) => return Vec::new(),
-            (after, _) => return vec![after],
-        }
-        match self.has_fine_clusters() {
-            true => (2..=4).map(|eighths| (epochs * eighths).div_ceil(8)).filter(|&epoch| epoch < epochs).collect(),
-            false => Vec::new(),
+            (after @ 1.., StartKind::Fine) => {
+                let left = epochs - after;
+                (0..4).map(|quarter| after + left * quarter / 4).collect::<BTreeSet<_>>().into_iter().collect()
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -280,15 +259,13 @@ impl Learner for DtkcLearner {
 
     fn progress(&self) -> Vec<NamedArray> {
         let mut arrays = self.optimizer.save();
-        arrays.extend(partners::save(self.partners.as_ref().and_then(Option::as_ref)));
-        arrays.push(NamedArray::list("given", Values::U32(self.given.clone())));
+        arrays.extend(self.surroundings.save());
         arrays
     }
 
     fn set_progress(&mut self, progress: &[NamedArray]) -> Result<(), LearnError> {
         self.optimizer = Optimizer::restore(&self.settings.optim, progress, &self.model)?;
-        self.known = partners::restore(progress);
-        self.given = arrays::u32s(progress, "given", None)?;
+        self.surroundings = Surroundings::restore(progress)?;
         Ok(())
     }
 

@@ -5,9 +5,9 @@
 //! | the table in config.toml, and its check | [`Settings`] |
 //! | `paper`, `authors`, `tk-uco`, `plus` | [`Preset`] |
 //! | a batch becomes a loss and a step | `learner.rs`, with the terms in `dtkc_core::loss` |
-//! | new output layers from fine clusters | `regroup` |
+//! | clusters from fine clusters | `regroup` |
 //! | what is learnt before clusters are | `start.rs` |
-//! | near neighbours as second views | `partners.rs` |
+//! | what is known about all images: neighbours, first clusters | `surroundings.rs`, `partners.rs` |
 
 mod flops;
 mod learner;
@@ -16,6 +16,7 @@ mod preset;
 mod regroup;
 mod settings;
 mod start;
+mod surroundings;
 
 pub use learner::DtkcLearner;
 pub use partners::PartnerConfig;

@@ -1,15 +1,15 @@
 //! Near neighbours as second views: an image and one that looks nearly like it belong together as an image and its own
 //! view do, and tell the network about changes that no random view makes.
 
+use dtkc_core::ConfigError;
 use dtkc_core::augment::BatchKey;
-use dtkc_core::{ConfigError, NamedArray, Values};
 use dtkc_item::{Batch, ImageShape};
 use serde::{Deserialize, Serialize};
 
+use crate::LearnError;
 use crate::learner::Passes;
 use crate::nearest::{Images, Neighbours, Rows as _};
 use crate::random::Random;
-use crate::{LearnError, arrays};
 
 /// Sides of the images that are compared: enough to tell who is near, and less sensitive to a pixel's move.
 const SIDE: usize = 16;
@@ -99,14 +99,4 @@ impl Partners {
     pub(super) fn nearest(&self) -> &Neighbours {
         &self.nearest
     }
-}
-
-/// The table as a part of a checkpoint.
-pub(super) fn save(partners: Option<&Partners>) -> Option<NamedArray> {
-    partners.map(|partners| NamedArray::list("neighbours", Values::U32(partners.nearest().items.clone())))
-}
-
-/// The table of a checkpoint; empty where it has none.
-pub(super) fn restore(saved: &[NamedArray]) -> Vec<u32> {
-    arrays::u32s(saved, "neighbours", None).unwrap_or_default()
 }

@@ -4,7 +4,7 @@ use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConf
 use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
-use super::{DtkcLearner, PartnerConfig, StartConfig};
+use super::{DtkcLearner, PartnerConfig, StartConfig, StartKind};
 use crate::learner::Learner;
 use crate::network;
 use crate::optimizer::OptimConfig;
@@ -42,7 +42,12 @@ impl Settings {
         let ItemShape::Image(shape) = input else {
             return Err(LearnError::Unsuitable(format!("dtkc and ddc take images, but the set holds {input}")));
         };
-        let config = ModelConfig::new(shape, clusters).with_network(self.network.clone());
+        let mut network = self.network.clone();
+        if self.start.kind(clusters) == StartKind::Graph {
+            // Nobody would ask them, and a batch has too few images for so many.
+            network.fine = 0;
+        }
+        let config = ModelConfig::new(shape, clusters).with_network(network);
         Ok(config.check().map_err(SettingError::from)?)
     }
 }

@@ -13,6 +13,9 @@ use crate::spectral::{Affinity, SpectralOptions, of_neighbours};
 /// More clusters than this have too few images in a batch for several fine clusters each.
 const MANY: usize = 25;
 
+/// How well eigenvectors must fit: their clusters are a beginning, and no digit of them counts.
+const RESIDUAL: f64 = 1e-4;
+
 /// Where the first clusters come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -73,7 +76,8 @@ pub(super) fn graph_clusters(
     data: &dyn Passes,
 ) -> Result<Option<Vec<u32>>, LearnError> {
     let nearest = partners.nearest();
-    let options = SpectralOptions { clusters, neighbours: nearest.count, affinity: Affinity::Mutual, seed };
+    let options =
+        SpectralOptions { clusters, neighbours: nearest.count, affinity: Affinity::Mutual, residual: RESIDUAL, seed };
     match of_neighbours(nearest, &options, &|text| data.note(text), &|| data.stop()) {
         Ok(found) => Ok(Some(found.clustering.labels)),
         Err(LearnError::Unsuitable(reason)) => {

@@ -11,6 +11,9 @@ const STARTS: usize = 10;
 const ITERATIONS: usize = 300;
 const TOLERANCE: f64 = 1e-4;
 
+/// Eigenvectors to all the digits that matter to anybody.
+pub const EXACT: f64 = 1e-9;
+
 /// How to cluster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpectralOptions {
@@ -20,6 +23,8 @@ pub struct SpectralOptions {
     pub neighbours: usize,
     /// What an edge weighs.
     pub affinity: Affinity,
+    /// How well eigenvectors must fit: what is left of `A v - t v`.
+    pub residual: f64,
     /// Seed of the first guess of the eigenvectors and of k-means.
     pub seed: u64,
 }
@@ -71,7 +76,7 @@ pub(crate) fn of_neighbours(
         )));
     }
     note("eigenvectors");
-    let Leading { values, vectors } = eigenvectors(&graph, options.clusters, options.seed, stop)?;
+    let Leading { values, vectors } = eigenvectors(&graph, options, stop)?;
     let mut embedding: Vec<f32> = vectors.iter().map(|&value| value as f32).collect();
     if options.affinity == Affinity::Mutual {
         embedding.chunks_exact_mut(values.len().max(1)).for_each(to_length_one);
@@ -110,10 +115,10 @@ fn to_length_one(row: &mut [f32]) {
 
 /// The leading eigenvectors of the normalised graph, each item's divided by the root of its degree; the entry of largest
 /// size of each is positive. Multiplied by the root of the mean degree and of n, so that they are about 1.
-pub fn eigenvectors(graph: &Graph, count: usize, seed: u64, stop: &dyn Fn() -> bool) -> Result<Leading, LearnError> {
+pub fn eigenvectors(graph: &Graph, options: &SpectralOptions, stop: &dyn Fn() -> bool) -> Result<Leading, LearnError> {
     let degrees = graph.degrees();
     let (n, mean) = (degrees.len() as f64, degrees.iter().sum::<f64>() / degrees.len() as f64);
-    let mut found = leading(&graph.clone().normalised(), count, seed, stop)?;
+    let mut found = leading(&graph.clone().normalised(), options, stop)?;
     let width = found.values.len();
     for (row, degree) in found.vectors.chunks_exact_mut(width).zip(&degrees) {
         row.iter_mut().for_each(|value| *value *= (n * mean / degree).sqrt());
@@ -135,7 +140,7 @@ mod tests {
     use crate::random::Random;
 
     const OPTIONS: SpectralOptions =
-        SpectralOptions { clusters: 2, neighbours: 6, affinity: Affinity::Connectivity, seed: 1 };
+        SpectralOptions { clusters: 2, neighbours: 6, affinity: Affinity::Connectivity, residual: EXACT, seed: 1 };
 
     /// Two rings, one inside the other, which k-means cannot tell apart.
     fn rings(n: usize, gap: f32) -> Vec<f32> {

@@ -9,7 +9,7 @@ use dtkc_core::{LossValues, Model, NamedArray, StatisticsPass, Values};
 use dtkc_item::{Batch, ImageShape, Items};
 use dtkc_onnx::Network;
 
-use super::embedding::{SpectralOptions, spectral};
+use super::embedding::{EXACT, SpectralOptions, spectral};
 use super::settings::Settings;
 use crate::learner::{
     Answers, CLUSTERING, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
@@ -93,7 +93,8 @@ impl Learner for SpectralLearner {
         announce(data, shape)?;
         let images = Images::read(data, shape)?;
         let Settings { neighbours, affinity, .. } = self.settings;
-        let options = SpectralOptions { clusters: self.clusters(), neighbours, affinity, seed: self.seed };
+        let options =
+            SpectralOptions { clusters: self.clusters(), neighbours, affinity, residual: EXACT, seed: self.seed };
         let found = spectral(&images, &options, &|text| data.note(text), &|| data.stop())?;
         self.labels = found.clustering.labels;
         self.centres = found.clustering.centres;

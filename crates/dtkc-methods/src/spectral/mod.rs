@@ -19,7 +19,7 @@ mod settings;
 mod subspace;
 
 pub(crate) use embedding::of_neighbours;
-pub use embedding::{Spectral, SpectralOptions, eigenvectors, spectral};
+pub use embedding::{EXACT, Spectral, SpectralOptions, eigenvectors, spectral};
 pub use graph::{Affinity, Graph};
 pub use learner::{MOST_IMAGES, SpectralLearner};
 pub use settings::{PRESETS, Settings, published};

@@ -8,6 +8,7 @@
 use dtkc_ops::for_each;
 
 use super::block::Block;
+use super::embedding::SpectralOptions;
 use super::graph::Graph;
 use crate::LearnError;
 use crate::random::Random;
@@ -17,8 +18,6 @@ use crate::symmetric::eigen;
 const DEGREE: usize = 40;
 /// Rounds after which what was found counts, if it is good enough.
 const MOST_ROUNDS: usize = 100;
-/// How well `A v = t v` must hold.
-const RESIDUAL: f64 = 1e-9;
 /// How well it must hold at least, after the last round.
 const WORST_RESIDUAL: f64 = 1e-4;
 /// Rows of a part of a product.
@@ -33,13 +32,17 @@ pub struct Leading {
     pub vectors: Vec<f64>,
 }
 
-/// The `count` largest eigenvalues of a matrix.
-pub(super) fn leading(matrix: &Graph, count: usize, seed: u64, stop: &dyn Fn() -> bool) -> Result<Leading, LearnError> {
+/// The largest eigenvalues of a matrix, as many as there are clusters.
+pub(super) fn leading(
+    matrix: &Graph,
+    options: &SpectralOptions,
+    stop: &dyn Fn() -> bool,
+) -> Result<Leading, LearnError> {
     let n = matrix.len();
-    let count = count.min(n);
+    let count = options.clusters.min(n);
     // A few more than are wanted: what lies between the last wanted eigenvalue and the first left out is what counts.
     let width = (count + (count / 2).clamp(6, 40)).min(n);
-    let mut random = Random::new(seed, b"subspace", 0);
+    let mut random = Random::new(options.seed, b"subspace", 0);
     let mut block = Block::random(n, width, &mut random);
     let (mut values, mut worst) = (Vec::new(), f64::INFINITY);
     let mut cut = 0.0;
@@ -57,7 +60,7 @@ pub(super) fn leading(matrix: &Graph, count: usize, seed: u64, stop: &dyn Fn() -
         (block, image) = (block.combined(&found.vectors), image.combined(&found.vectors));
         values = found.values;
         worst = (0..count).map(|j| image.residual(&block, values[j], j)).fold(0.0, f64::max);
-        if worst <= RESIDUAL || width == n {
+        if worst <= options.residual || width == n {
             break;
         }
         // The damped part ends where the block ends: below the last of its values there are only unwanted ones.
@@ -132,6 +135,7 @@ fn multiply(matrix: &Graph, block: &Block, write: impl Fn(usize, &mut [f64], &[f
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::{Affinity, EXACT};
     use super::*;
 
     fn cycle(lengths: &[usize]) -> Graph {
@@ -150,10 +154,14 @@ mod tests {
         graph.normalised()
     }
 
+    fn wanted(clusters: usize) -> SpectralOptions {
+        SpectralOptions { clusters, neighbours: 2, affinity: Affinity::Connectivity, residual: EXACT, seed: 1 }
+    }
+
     #[test]
     fn eigenvalues_of_a_cycle_are_known() {
         // cos(2 pi j / n), each twice but the first.
-        let found = leading(&cycle(&[300]), 5, 1, &|| false).unwrap();
+        let found = leading(&cycle(&[300]), &wanted(5), &|| false).unwrap();
         let cosine = |j: f64| (std::f64::consts::TAU * j / 300.0).cos();
         for (value, expected) in found.values.iter().zip([1.0, cosine(1.0), cosine(1.0), cosine(2.0), cosine(2.0)]) {
             assert!((value - expected).abs() < 1e-12, "{:?}", found.values);
@@ -162,7 +170,7 @@ mod tests {
 
     #[test]
     fn parts_without_an_edge_between_them_have_an_eigenvalue_each() {
-        let found = leading(&cycle(&[40, 50, 60]), 3, 1, &|| false).unwrap();
+        let found = leading(&cycle(&[40, 50, 60]), &wanted(3), &|| false).unwrap();
         assert!(found.values.iter().all(|value| (value - 1.0).abs() < 1e-12), "{:?}", found.values);
         // The vectors are constant on every part.
         for part in [0..40, 40..90, 90..150] {
@@ -176,9 +184,9 @@ mod tests {
 
     #[test]
     fn small_matrices_and_stops() {
-        let found = leading(&cycle(&[4]), 9, 1, &|| false).unwrap();
+        let found = leading(&cycle(&[4]), &wanted(9), &|| false).unwrap();
         let expected = [1.0, 0.0, 0.0, -1.0];
         assert!(found.values.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{:?}", found.values);
-        assert!(matches!(leading(&cycle(&[9]), 2, 1, &|| true), Err(LearnError::Stopped)));
+        assert!(matches!(leading(&cycle(&[9]), &wanted(2), &|| true), Err(LearnError::Stopped)));
     }
 }

@@ -1,0 +1,78 @@
+//! What a learner of single images knows about all of them: who is near whom, and first clusters from that.
+
+use dtkc_core::augment::BatchKey;
+use dtkc_core::{NamedArray, Values};
+use dtkc_item::{Batch, ImageShape};
+
+use super::Settings;
+use super::partners::Partners;
+use super::start::{StartKind, graph_clusters};
+use crate::learner::Passes;
+use crate::{LearnError, arrays};
+
+/// Who is near whom, once it was looked for.
+#[derive(Default)]
+pub(super) struct Surroundings {
+    is_known: bool,
+    partners: Option<Partners>,
+    /// The table of neighbours of a checkpoint.
+    table: Vec<u32>,
+    /// First clusters of all images, where the graph of neighbours gives them.
+    given: Vec<u32>,
+}
+
+/// What they are looked for with.
+pub(super) struct Search<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) shape: ImageShape,
+    pub(super) clusters: usize,
+    pub(super) seed: u64,
+}
+
+impl Surroundings {
+    /// Whether the images have still to be looked at.
+    pub(super) fn is_missing(&self, settings: &Settings) -> bool {
+        !self.is_known && settings.paired() && settings.neighbours.is_on()
+    }
+
+    /// Looks at all images, once.
+    pub(super) fn look(&mut self, search: &Search<'_>, data: &mut dyn Passes) -> Result<(), LearnError> {
+        let Search { settings, shape, clusters, seed } = *search;
+        if !self.is_missing(settings) {
+            return Ok(());
+        }
+        let table = std::mem::take(&mut self.table);
+        self.partners = Partners::find(&settings.neighbours, data, shape, table)?;
+        if let (Some(partners), StartKind::Graph, true) =
+            (&self.partners, settings.start.kind(clusters), self.given.is_empty())
+        {
+            self.given = graph_clusters(partners, clusters, seed, data)?.unwrap_or_default();
+        }
+        self.is_known = true;
+        Ok(())
+    }
+
+    /// What second views are made of, where that may be neighbours.
+    pub(super) fn partners(&self, batch: &Batch, key: BatchKey) -> Option<Vec<u8>> {
+        self.partners.as_ref().map(|partners| partners.pixels(batch, key))
+    }
+
+    /// The first clusters of a batch, where there are any.
+    pub(super) fn given(&self, batch: &Batch) -> Option<Vec<u32>> {
+        let given = |&item: &usize| self.given.get(item).copied();
+        if self.given.is_empty() { None } else { batch.indices.iter().map(given).collect() }
+    }
+
+    /// As parts of a checkpoint: looking for neighbours again would take longer than anything else on resuming.
+    pub(super) fn save(&self) -> [NamedArray; 2] {
+        let table = self.partners.as_ref().map_or(&self.table, |partners| &partners.nearest().items);
+        [("neighbours", table), ("given", &self.given)]
+            .map(|(name, values)| NamedArray::list(name, Values::U32(values.clone())))
+    }
+
+    /// Takes [`save`](Self::save) back; images are read again when they are needed.
+    pub(super) fn restore(saved: &[NamedArray]) -> Result<Self, LearnError> {
+        let (table, given) = (arrays::u32s(saved, "neighbours", None)?, arrays::u32s(saved, "given", None)?);
+        Ok(Self { is_known: false, partners: None, table, given })
+    }
+}
