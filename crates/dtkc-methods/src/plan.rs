@@ -3,7 +3,7 @@
 use dtkc_core::ConfigError;
 use serde::{Deserialize, Serialize};
 
-/// Steps that a run gets when its epochs are left open, within these bounds: large sets are not cut to a part of
+/// Steps that a stage gets when its epochs are left open, within the bounds below: large sets are not cut to a part of
 /// themselves, and small ones do not go on for ever.
 const STEPS: usize = 5000;
 const FEWEST_EPOCHS: usize = 3;
@@ -13,8 +13,10 @@ const MOST_EPOCHS: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainPlan {
-    /// Most epochs of the clustering stage; 0 for as many as the number of items asks for.
+    /// Most epochs of the clustering stage; 0 for as many as `steps` steps take.
     pub epochs: usize,
+    /// Steps of the clustering stage where its epochs are left open.
+    pub steps: usize,
     /// Stop after so many epochs without a lower mean loss; 0 never stops early.
     pub patience: usize,
     /// Rows per step. With paired views half of them are items and half their second views.
@@ -27,19 +29,19 @@ pub struct TrainPlan {
 
 impl Default for TrainPlan {
     fn default() -> Self {
-        Self { epochs: 100, patience: 30, batch: 120, restarts: 20, prune: false }
+        Self { epochs: 100, steps: STEPS, patience: 30, batch: 120, restarts: 20, prune: false }
     }
 }
 
 impl TrainPlan {
     /// The number of epochs where it was left open: enough for some thousand steps, however many items there are.
     pub fn set_epochs(&mut self, items: usize, items_per_step: usize) {
-        self.epochs = open_epochs(self.epochs, items, items_per_step);
+        self.epochs = epochs_of(self.steps, self.epochs, items, items_per_step);
     }
 
     /// Refuses what cannot work.
     pub fn check(&self) -> Result<(), ConfigError> {
-        for (name, value) in [("batch", self.batch), ("restarts", self.restarts)] {
+        for (name, value) in [("batch", self.batch), ("restarts", self.restarts), ("steps", self.steps)] {
             if value == 0 {
                 return Err(ConfigError::Zero { name: format!("plan.{name}") });
             }
@@ -55,6 +57,10 @@ impl TrainPlan {
 
 /// `epochs`, or where that is 0 enough for some thousand steps.
 pub(crate) fn open_epochs(epochs: usize, items: usize, items_per_step: usize) -> usize {
-    let steps = items.div_ceil(items_per_step.max(1)).max(1);
-    if epochs > 0 { epochs } else { STEPS.div_ceil(steps).clamp(FEWEST_EPOCHS, MOST_EPOCHS) }
+    epochs_of(STEPS, epochs, items, items_per_step)
+}
+
+fn epochs_of(steps: usize, epochs: usize, items: usize, items_per_step: usize) -> usize {
+    let per_epoch = items.div_ceil(items_per_step.max(1)).max(1);
+    if epochs > 0 { epochs } else { steps.div_ceil(per_epoch).clamp(FEWEST_EPOCHS, MOST_EPOCHS) }
 }

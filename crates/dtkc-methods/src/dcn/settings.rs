@@ -48,7 +48,7 @@ pub const PRESETS: [&str; 2] = ["any", "published"];
 /// The numbers of a preset. What the paper's optimiser was is not among the published facts: Adam is ours.
 pub fn preset(name: &str) -> (Settings, TrainPlan) {
     let mut settings = Settings::default();
-    let mut plan = TrainPlan { epochs: 0, patience: 0, batch: 256, restarts: 5, prune: false };
+    let mut plan = TrainPlan { epochs: 0, patience: 0, batch: 256, restarts: 5, prune: false, ..TrainPlan::default() };
     match name {
         "published" => {
             settings.pretraining.epochs = 250;

@@ -50,7 +50,7 @@ pub const PRESETS: [&str; 3] = ["any", "mnist", "usps"];
 /// The numbers of a preset.
 pub fn preset(method: Method, name: &str) -> (Settings, TrainPlan) {
     let mut settings = Settings::default();
-    let mut plan = TrainPlan { epochs: 0, patience: 0, batch: 256, restarts: 5, prune: false };
+    let mut plan = TrainPlan { epochs: 0, patience: 0, batch: 256, restarts: 5, prune: false, ..TrainPlan::default() };
     match method {
         Method::Idec => {
             // The published weights are 1 and .1.

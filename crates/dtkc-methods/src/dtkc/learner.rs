@@ -110,7 +110,7 @@ impl DtkcLearner {
             StartKind::Graph if self.settings.paired() && self.settings.neighbours.is_on() => StartKind::Graph,
             _ => return (0, StartKind::Random),
         };
-        (self.settings.start.epochs(epochs), can)
+        (self.settings.start.epochs(can, epochs), can)
     }
 
     /// The loss of a step.
@@ -189,7 +189,9 @@ impl Learner for DtkcLearner {
     fn is_settled(&self, place: &EpochPlace) -> bool {
         let loss = &self.settings.loss;
         let start = if loss.self_label > 0.0 { loss.self_label_start } else { 0.0 };
-        place.done as f64 > loss.ramp.max(start) && place.done > self.start(place.epochs).0
+        let (until, kind) = self.start(place.epochs);
+        // Given clusters are one measure from the first epoch to the last.
+        place.done as f64 > loss.ramp.max(start) && (place.done > until || kind == StartKind::Graph)
     }
 
     fn end_epoch(&mut self, place: &EpochPlace, data: &mut dyn Passes) -> Result<EpochEnd, LearnError> {

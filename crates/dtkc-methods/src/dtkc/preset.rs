@@ -116,7 +116,7 @@ fn plus(settings: &mut Settings, plan: &mut TrainPlan) {
     plan.batch = 240;
     // Restarts differ less than those of the paper; an epoch of a large set is worth many of a small one.
     plan.restarts = 3;
-    plan.epochs = 0;
+    (plan.epochs, plan.steps) = (0, 3000);
     plan.prune = true;
 }
 
@@ -152,7 +152,8 @@ mod tests {
         );
         let published = [Preset::Paper, Preset::Authors, Preset::TkUco].map(|preset| preset.settings(Method::Dtkc));
         assert!(published.iter().all(|(settings, _)| !settings.paired() && !settings.refresh_statistics));
-        let plan = TrainPlan { epochs: 100, patience: 30, batch: 120, restarts: 20, prune: false };
+        let plan =
+            TrainPlan { epochs: 100, patience: 30, batch: 120, restarts: 20, prune: false, ..TrainPlan::default() };
         let longer = TrainPlan { epochs: 200, patience: 0, ..plan.clone() };
         assert_eq!(published.map(|(_, plan)| plan), [plan.clone(), plan, longer]);
     }
@@ -172,7 +173,7 @@ mod tests {
             plan.set_epochs(images, settings.items_per_step(plan.batch));
             plan.epochs
         };
-        assert_eq!([100, 9_298, 60_000, 10_000_000].map(|images| epochs(Preset::Plus, images)), [300, 65, 10, 3]);
+        assert_eq!([100, 9_298, 60_000, 10_000_000].map(|images| epochs(Preset::Plus, images)), [300, 39, 6, 3]);
         assert_eq!(epochs(Preset::Paper, 60_000), 100);
     }
 

@@ -30,7 +30,7 @@ pub const PRESETS: [&str; 1] = ["published"];
 
 /// The published protocol: 20 starts of at most 300 iterations. A step is one product, so that it takes many images.
 pub fn published() -> (Settings, TrainPlan) {
-    let plan = TrainPlan { epochs: 300, patience: 0, batch: 4096, restarts: 20, prune: false };
+    let plan = TrainPlan { epochs: 300, patience: 0, batch: 4096, restarts: 20, prune: false, ..TrainPlan::default() };
     (Settings::default(), plan)
 }
 

@@ -42,7 +42,7 @@ pub const PRESETS: [&str; 1] = ["published"];
 /// Ten neighbours of equal weight, as the paper does not say which graph it used. Restarts differ in k-means and in the
 /// network only; after twenty epochs its scores on the images it learnt from were within .002 of the clusters' own.
 pub fn published() -> (Settings, TrainPlan) {
-    let plan = TrainPlan { epochs: 20, patience: 0, batch: 120, restarts: 3, prune: false };
+    let plan = TrainPlan { epochs: 20, patience: 0, batch: 120, restarts: 3, prune: false, ..TrainPlan::default() };
     (Settings::default(), plan)
 }
 

@@ -87,7 +87,7 @@ pub fn preset(_name: &str) -> (Settings, TrainPlan) {
     for optim in [&mut settings.siamese.optim, &mut settings.optim] {
         (optim.schedule, optim.final_lr) = (Schedule::Cosine, 0.01);
     }
-    (settings, TrainPlan { epochs: 0, patience: 0, batch: 1024, restarts: 5, prune: false })
+    (settings, TrainPlan { epochs: 0, patience: 0, batch: 1024, restarts: 5, prune: false, ..TrainPlan::default() })
 }
 
 impl MethodTable for Settings {
