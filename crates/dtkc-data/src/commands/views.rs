@@ -42,10 +42,10 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-The first column has the images as a network sees them: each scaled to its own darkest and brightest value, large ones
-averaged down (network.reduce). The others have random views, with the settings that `dtkc-train fit` has by default. A
-view should still be of its class: where it is not (a 6 that became a 9), lower the number at fault and give `fit` the
-same --set.
+The first column has the images as a network sees them: each scaled to its own darkest and
+brightest value, large ones averaged down (network.reduce). The others have random views, with
+the settings that `dtkc-train fit` has by default. A view should still be of its class: where it
+is not (a 6 that became a 9), lower the number at fault and give `fit` the same --set.
 
 Examples:
   dtkc-data views mnist.h5 --out views.png
