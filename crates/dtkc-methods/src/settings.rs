@@ -39,6 +39,13 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
         false
     }
 
+    /// Bytes that a step over `rows` rows of the loss takes on the CPU, about, where somebody counted them. Makes no learner:
+    /// the answer may be that there is no room for one.
+    fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
+        let _ = (input, clusters, rows);
+        None
+    }
+
     /// Refuses what cannot work with these items, before any work.
     fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError>;
 
@@ -205,6 +212,11 @@ impl MethodSettings {
     /// See [`MethodTable::has_pretraining`].
     pub fn has_pretraining(&self) -> bool {
         with!(self, settings => settings.has_pretraining())
+    }
+
+    /// See [`MethodTable::step_memory`].
+    pub fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
+        with!(self, settings => settings.step_memory(input, clusters, rows))
     }
 
     /// See [`MethodTable::check_task`].

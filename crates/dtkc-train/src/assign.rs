@@ -8,8 +8,8 @@ use dtkc_metrics::Scores;
 use crate::error::TrainError;
 use crate::monitor::argmax;
 
-/// Items per forward pass in evaluation.
-const CHUNK: usize = 500;
+/// Items per forward pass in evaluation, at least: no more than a training step has, whose memory is planned for.
+const CHUNK: usize = 120;
 
 /// The mean loss over the fixed batches that all restarts share, in training mode and with fixed views: the same
 /// question for every restart, and one that needs no labels.

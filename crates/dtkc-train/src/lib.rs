@@ -9,7 +9,7 @@
 //! | a whole run from start or resume to summary | [`pipeline`] |
 //! | many runs beside each other | [`compare`] |
 //! | what a finished run is used for | [`saved`], [`mod@evaluate`], [`mod@export`], [`parity`] |
-//! | how fast it is, what it takes | [`mod@bench`], [`resources`] |
+//! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`] |
 
 pub mod assign;
 pub mod auto_k;
@@ -23,6 +23,7 @@ pub mod device;
 pub mod error;
 pub mod evaluate;
 pub mod export;
+pub mod forecast;
 pub mod log;
 pub mod monitor;
 pub mod parity;

@@ -10,6 +10,7 @@ use dtkc_observe::Observer;
 use crate::auto_k;
 use crate::config::{Clusters, DataConfig, RunConfig};
 use crate::error::TrainError;
+use crate::forecast;
 use crate::log::{self, EpochRecord};
 use crate::resources;
 use crate::restart::Restart;
@@ -52,6 +53,7 @@ pub fn prepare(config: &mut RunConfig, observer: &dyn Observer) -> Result<(), Tr
     config.plan.set_epochs(config.data.items, per_step);
     config.settings.set_epochs(config.data.items, per_step);
     check(config)?;
+    forecast::check_memory(config)?;
     reduced.inspect(|text| observer.say(text));
     Ok(())
 }
@@ -74,11 +76,10 @@ fn narrow(config: &mut RunConfig) -> Result<(), TrainError> {
 
 /// Refuses what cannot work with this data, before any work.
 fn check(config: &RunConfig) -> Result<(), TrainError> {
-    let largest = match config.run.clusters {
-        Clusters::Auto => config.run.k_range.last,
-        Clusters::Fixed(clusters) => clusters,
-        Clusters::Unset => return config.clusters().map(drop),
-    };
+    if config.run.clusters == Clusters::Unset {
+        return config.clusters().map(drop);
+    }
+    let largest = config.largest_k();
     config.settings.check_task(config.data.input, largest)?;
     if !config.run.pretrained.is_empty() && !config.settings.has_pretraining() {
         let text = format!(

@@ -10,6 +10,7 @@
 
 mod flops;
 mod learner;
+mod memory;
 mod partners;
 mod preset;
 mod regroup;

@@ -4,6 +4,7 @@ use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConf
 use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
+use super::memory::step_memory;
 use super::{DtkcLearner, PartnerConfig};
 use crate::learner::Learner;
 use crate::network;
@@ -33,6 +34,11 @@ impl Settings {
     /// Whether each image is trained on together with a second view of it.
     pub fn paired(&self) -> bool {
         self.loss.needs_pairs()
+    }
+
+    /// Rows of a step that the companion objectives see: first views.
+    pub(super) fn compared(&self, rows: usize) -> usize {
+        if self.loss.lambda > 0.0 { self.items_per_step(rows) } else { 0 }
     }
 
     /// The network for these items, checked.
@@ -82,6 +88,10 @@ impl MethodTable for Settings {
 
     fn suit(&mut self, input: ItemShape) -> Option<String> {
         network::suit(&mut self.network, input)
+    }
+
+    fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
+        Some(step_memory(&self.model(input, clusters).ok()?, rows, self.compared(rows)))
     }
 
     fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {

@@ -18,6 +18,7 @@ use crate::config::RunConfig;
 use crate::console::Console;
 use crate::data::RunData;
 use crate::error::TrainError;
+use crate::forecast::Forecast;
 use crate::log;
 use crate::pretrained;
 use crate::prune::{self, Round};
@@ -73,11 +74,12 @@ impl<'a> Trainer<'a> {
         let compared = Vec::new();
         let trainer =
             Self { run, config, task, learners, stages, model, data, labels, compared, journal, console, budget };
-        trainer.console.say(trainer.plan());
         let (unit, work) =
             (trainer.config.data.input.kind().name(), trainer.work(trainer.restarts(), trainer.epochs()));
+        let done = (trainer.journal.epochs() * trainer.data.len()) as u64;
+        trainer.console.say(format!("{}{}", trainer.plan(), trainer.forecast(work.saturating_sub(done))?));
         trainer.console.begin(unit, work);
-        trainer.console.skip((trainer.journal.epochs() * trainer.data.len()) as u64);
+        trainer.console.skip(done);
         Ok(trainer)
     }
 
@@ -125,6 +127,14 @@ impl<'a> Trainer<'a> {
             seconds => format!(", as much of it as fits {}", human::duration(Duration::from_secs_f64(seconds))),
         };
         format!("{method} ({preset}): {restarts} of {epochs}, {rows} a step{pruned}{budget}")
+    }
+
+    /// How long `items` items take and how much memory, where the method counts that: the end of the plan.
+    fn forecast(&self, items: u64) -> Result<String, TrainError> {
+        match Forecast::of(&self.config, self.model.as_ref()) {
+            Some(forecast) if items > 0 => Ok(format!("; {}", forecast.text(items, &self.config)?)),
+            _ => Ok(String::new()),
+        }
     }
 
     /// The process has worked for the run since `begin`, when it was not yet opened for training.
