@@ -8,7 +8,7 @@
 //! | pruning, choice of k, another run's pretraining | [`prune`], [`auto_k`], [`pretrained`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
 //! | many runs beside each other | [`compare`] |
-//! | what a finished run is used for | [`saved`], [`mod@evaluate`], [`mod@export`], [`parity`] |
+//! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`] |
 //! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`] |
 
 pub mod assign;
@@ -27,6 +27,7 @@ pub mod forecast;
 pub mod log;
 pub mod monitor;
 pub mod parity;
+pub mod partial;
 pub mod pipeline;
 pub mod pretrained;
 pub mod prune;

@@ -20,7 +20,7 @@ use crate::data::RunData;
 use crate::error::TrainError;
 use crate::forecast::Forecast;
 use crate::log;
-use crate::pretrained;
+use crate::pretrained::with_pretraining;
 use crate::prune::{self, Round};
 use crate::restart::{Ended, Restart};
 use crate::run_dir::RunDir;
@@ -63,7 +63,7 @@ impl<'a> Trainer<'a> {
         observer: &'a dyn Observer,
     ) -> Result<Self, TrainError> {
         let task = config.task(config.clusters()?)?;
-        let model = learners(&with_pretraining(&task, run, &config, 0)?, 0)?;
+        let model = learners(&with_pretraining(&task, run.root(), &config, 0)?, 0)?;
         let stages = model.stages();
         let data = RunData::open(&config, observer)?;
         let labels = data.dataset().labels()?;
@@ -239,7 +239,7 @@ impl<'a> Trainer<'a> {
     }
 
     fn load_or_new(&self, index: usize) -> Result<Restart, TrainError> {
-        let task = with_pretraining(&self.task, self.run, &self.config, index)?;
+        let task = with_pretraining(&self.task, self.run.root(), &self.config, index)?;
         let learner = (self.learners)(&task, self.seed_of(index))?;
         let path = self.run.last(index);
         match path.exists() {
@@ -247,13 +247,4 @@ impl<'a> Trainer<'a> {
             false => Ok(Restart::new(index, learner)),
         }
     }
-}
-
-/// The task of one restart, with what another run's pretraining made for it.
-fn with_pretraining(task: &Task, run: &RunDir, config: &RunConfig, restart: usize) -> Result<Task, TrainError> {
-    let pretrained = match config.run.pretrained_hash.is_empty() {
-        true => None,
-        false => Some(pretrained::read(run, restart)?),
-    };
-    Ok(Task { pretrained, ..task.clone() })
 }
