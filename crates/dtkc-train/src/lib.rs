@@ -7,6 +7,7 @@
 //! | the items of a run; one restart; all restarts | [`data`], [`restart`], [`trainer`] |
 //! | pruning, choice of k, another run's pretraining | [`prune`], [`auto_k`], [`pretrained`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
+//! | signs that clusters are not what was hoped for | [`monitor`], [`warnings`] |
 //! | many runs beside each other | [`compare`] |
 //! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`] |
 //! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`] |
@@ -37,5 +38,6 @@ pub mod run_dir;
 pub mod saved;
 pub mod summary;
 pub mod trainer;
+pub mod warnings;
 
 pub use error::TrainError;

@@ -13,10 +13,11 @@ use crate::error::TrainError;
 use crate::forecast;
 use crate::log::{self, EpochRecord};
 use crate::resources;
-use crate::restart::Restart;
+use crate::restart::{Ended, Outcome, Restart};
 use crate::run_dir::RunDir;
 use crate::summary::{self, RestartFigures, Summary, Timing};
 use crate::trainer::Trainer;
+use crate::warnings::{self, Found};
 
 /// Describes the dataset of a new run.
 pub fn describe_data(path: &Path) -> Result<DataConfig, TrainError> {
@@ -113,7 +114,8 @@ pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) ->
     let restarts = trainer.train()?;
     let figures: Vec<_> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index))).collect();
     let timing = timing(run, &config, trainer.unlogged())?;
-    let summary = summarise(&config, figures, &restarts, timing)?;
+    let mut summary = summarise(&config, figures, &restarts, timing)?;
+    summary.warnings = warnings_of(run, summary.best_restart, &restarts)?;
     summary.write(&run.summary())?;
     Ok(summary)
 }
@@ -164,9 +166,35 @@ fn summarise(
         cluster_sizes,
         acc: summary::spread(&figures, |restart| restart.acc),
         nmi: summary::spread(&figures, |restart| restart.nmi),
+        warnings: Vec::new(),
         restarts: figures,
         timing,
     })
+}
+
+/// What looks wrong about the restart that was chosen.
+fn warnings_of(run: &RunDir, best: usize, restarts: &[Restart]) -> Result<Vec<String>, TrainError> {
+    let Some(restart) = restarts.iter().find(|restart| restart.index == best) else { return Ok(Vec::new()) };
+    let (Some(outcome), Some(ended)) = (&restart.outcome, restart.ended) else { return Ok(Vec::new()) };
+    let records = log::read(&run.log())?;
+    let own: Vec<&EpochRecord> =
+        records.iter().filter(|record| record.restart == best && record.stage.is_none()).collect();
+    let anew = own.iter().rposition(|record| record.regrouped).map_or(0, |last| last + 1);
+    let losses: Vec<f64> = own[anew..].iter().filter_map(|record| record.loss).collect();
+    let agreement = agreement(outcome, restarts.iter().filter(|other| other.index != best))?;
+    let Outcome { sizes, confidence, .. } = outcome;
+    Ok(warnings::warnings(&Found { sizes, confidence: *confidence, agreement, losses: &losses, ended }))
+}
+
+/// Mean ARI of an outcome with those of other restarts; pruned ones had no chance to find the same.
+fn agreement<'a>(best: &Outcome, others: impl Iterator<Item = &'a Restart>) -> Result<Option<f64>, TrainError> {
+    let whole = |sample: &[u32]| sample.iter().map(|&cluster| i64::from(cluster)).collect::<Vec<_>>();
+    let ended = others.filter(|other| other.ended != Some(Ended::Pruned)).filter_map(|other| other.outcome.as_ref());
+    let mut found = Vec::new();
+    for other in ended.filter(|other| !other.sample.is_empty() && other.sample.len() == best.sample.len()) {
+        found.push(dtkc_metrics::ari(&whole(&best.sample), &whole(&other.sample))?);
+    }
+    Ok(dtkc_metrics::mean(&found))
 }
 
 /// What a run has taken of the machine: in this process, of which `unlogged` is in no line of the log, and in those before.

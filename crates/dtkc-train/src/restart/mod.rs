@@ -63,6 +63,10 @@ pub struct Outcome {
     pub scores: Option<[f64; 3]>,
     /// Items in each cluster, as the network numbers them.
     pub sizes: Vec<u64>,
+    /// Mean of the largest membership; `None` in older checkpoints.
+    pub confidence: Option<f64>,
+    /// Clusters of some items that are spread over the set, the same ones in every restart; empty in older checkpoints.
+    pub sample: Vec<u32>,
 }
 
 /// A restart in progress. Saved and restored as a whole, it goes on to the same bits.

@@ -17,7 +17,13 @@ impl Trainer<'_> {
         let loss = self.comparison_loss(restart)?;
         let assigned = assign::assign_all(restart.learner.as_ref(), &mut self.data)?;
         let scores = assign::scores(self.labels.as_deref(), &assigned.clusters)?;
-        restart.outcome = Some(Outcome { loss, scores: scores.map(|s| [s.acc, s.nmi, s.ari]), sizes: assigned.sizes });
+        restart.outcome = Some(Outcome {
+            loss,
+            scores: scores.map(|s| [s.acc, s.nmi, s.ari]),
+            confidence: Some(assigned.confidence),
+            sample: assigned.sample(),
+            sizes: assigned.sizes,
+        });
         restart.ended = Some(reason);
         // The network first: a checkpoint that says "ended" promises that the network is there.
         self.journal.save_network(restart)?;
