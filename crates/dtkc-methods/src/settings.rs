@@ -23,6 +23,12 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
         batch
     }
 
+    /// Rows that a step should have at least for so many clusters; 0 where that does not matter.
+    fn least_rows(&self, clusters: usize) -> usize {
+        let _ = clusters;
+        0
+    }
+
     /// Sets the epochs of stages before the last where they were left open.
     fn set_epochs(&mut self, items: usize, items_per_step: usize) {
         let _ = (items, items_per_step);
@@ -197,6 +203,11 @@ impl MethodSettings {
     /// See [`MethodTable::items_per_step`].
     pub fn items_per_step(&self, batch: usize) -> usize {
         with!(self, settings => settings.items_per_step(batch))
+    }
+
+    /// See [`MethodTable::least_rows`].
+    pub fn least_rows(&self, clusters: usize) -> usize {
+        with!(self, settings => settings.least_rows(clusters))
     }
 
     /// See [`MethodTable::set_epochs`].

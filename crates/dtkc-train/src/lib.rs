@@ -10,10 +10,11 @@
 //! | signs that clusters are not what was hoped for | [`monitor`], [`warnings`] |
 //! | many runs beside each other | [`compare`] |
 //! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`] |
-//! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`] |
+//! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`], [`mod@batch`] |
 
 pub mod assign;
 pub mod auto_k;
+pub mod batch;
 pub mod bench;
 pub mod checkpoint;
 pub mod compare;

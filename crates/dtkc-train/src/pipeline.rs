@@ -8,6 +8,7 @@ use dtkc_dataset::{DataError, Dataset};
 use dtkc_observe::Observer;
 
 use crate::auto_k;
+use crate::batch;
 use crate::config::{Clusters, DataConfig, RunConfig};
 use crate::error::TrainError;
 use crate::forecast;
@@ -46,16 +47,18 @@ pub fn check_data(config: &RunConfig) -> Result<(), TrainError> {
     }
 }
 
-/// Makes the settings of a new run fit its data, sets what was left open, and refuses what cannot work.
-pub fn prepare(config: &mut RunConfig, observer: &dyn Observer) -> Result<(), TrainError> {
+/// Makes the settings of a new run fit its data, sets what was left open, and refuses what cannot work. The batch is left as it
+/// is where somebody chose it (`is_batch_given`).
+pub fn prepare(config: &mut RunConfig, is_batch_given: bool, observer: &dyn Observer) -> Result<(), TrainError> {
     narrow(config)?;
     let reduced = config.settings.suit(config.data.input);
+    let enlarged = if is_batch_given { None } else { batch::suit(config) };
     let per_step = config.items_per_step();
     config.plan.set_epochs(config.data.items, per_step);
     config.settings.set_epochs(config.data.items, per_step);
     check(config)?;
     forecast::check_memory(config)?;
-    reduced.inspect(|text| observer.say(text));
+    reduced.iter().chain(&enlarged).for_each(|text| observer.say(text));
     Ok(())
 }
 

@@ -11,6 +11,9 @@ use crate::network;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task};
 
+/// Images of every cluster that a step with paired views should have, on average.
+const IMAGES_PER_CLUSTER: usize = 6;
+
 /// Every number of the method. The serialised form names every setting, so it is at once the record of a run and the
 /// list of what can be changed. The defaults are neutral: a term or a step that was added later is off.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -84,6 +87,11 @@ impl MethodTable for Settings {
     /// All rows are images, or half of them with paired views.
     fn items_per_step(&self, batch: usize) -> usize {
         if self.paired() { batch.div_ceil(2) } else { batch }
+    }
+
+    /// Mutual information is counted in k x k cells: with fewer images than that of a cluster, most of it is chance.
+    fn least_rows(&self, clusters: usize) -> usize {
+        if self.paired() { 2 * IMAGES_PER_CLUSTER * clusters } else { 0 }
     }
 
     fn suit(&mut self, input: ItemShape) -> Option<String> {
