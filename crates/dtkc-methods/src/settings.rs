@@ -23,6 +23,12 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
         batch
     }
 
+    /// Rows that a step should have at least for so many clusters; 0 where that does not matter.
+    fn least_rows(&self, clusters: usize) -> usize {
+        let _ = clusters;
+        0
+    }
+
     /// Sets the epochs of stages before the last where they were left open.
     fn set_epochs(&mut self, items: usize, items_per_step: usize) {
         let _ = (items, items_per_step);
@@ -37,6 +43,13 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
     /// Whether it begins with a stage [`PRETRAINING`](crate::learner::PRETRAINING) whose place another run's can take.
     fn has_pretraining(&self) -> bool {
         false
+    }
+
+    /// Bytes that a step over `rows` rows of the loss takes on the CPU, about, where somebody counted them. Makes no learner:
+    /// the answer may be that there is no room for one.
+    fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
+        let _ = (input, clusters, rows);
+        None
     }
 
     /// Refuses what cannot work with these items, before any work.
@@ -192,6 +205,11 @@ impl MethodSettings {
         with!(self, settings => settings.items_per_step(batch))
     }
 
+    /// See [`MethodTable::least_rows`].
+    pub fn least_rows(&self, clusters: usize) -> usize {
+        with!(self, settings => settings.least_rows(clusters))
+    }
+
     /// See [`MethodTable::set_epochs`].
     pub fn set_epochs(&mut self, items: usize, items_per_step: usize) {
         with!(self, settings => settings.set_epochs(items, items_per_step));
@@ -205,6 +223,11 @@ impl MethodSettings {
     /// See [`MethodTable::has_pretraining`].
     pub fn has_pretraining(&self) -> bool {
         with!(self, settings => settings.has_pretraining())
+    }
+
+    /// See [`MethodTable::step_memory`].
+    pub fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
+        with!(self, settings => settings.step_memory(input, clusters, rows))
     }
 
     /// See [`MethodTable::check_task`].

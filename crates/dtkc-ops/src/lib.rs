@@ -22,6 +22,7 @@ mod threads;
 pub use extension::OpsBackend;
 pub use padding::Padding;
 pub use parallel::for_each;
+pub use projectors::ProjectorMemory;
 pub use rows::{Centres, Panel, add_rows, block_rows};
 pub use threads::{set_threads, threads};
 
@@ -103,4 +104,9 @@ pub fn scale_relu_pool(x: Tensor<4>, scale: Tensor<1>, shift: Tensor<1>, pool: u
 /// `x`: `[n, r, d]`, one unfolding per image, transposed here when `r > d`; the result is `[n, n]`.
 pub fn projector_distances(x: Tensor<3>) -> Tensor<2> {
     Tensor::from_dispatch(<Dispatch as OpsBackend>::projector_distances(x.into_dispatch()))
+}
+
+/// What [`projector_distances`] of a batch `[n, r, d]` takes on the CPU.
+pub fn projector_memory(shape: [usize; 3]) -> ProjectorMemory {
+    projectors::Sizes::new(cpu::isa::Isa::detect(), shape).memory()
 }

@@ -8,8 +8,8 @@ use dtkc_metrics::Scores;
 use crate::error::TrainError;
 use crate::monitor::argmax;
 
-/// Items per forward pass in evaluation.
-const CHUNK: usize = 500;
+/// Items per forward pass in evaluation, at least: no more than a training step has, whose memory is planned for.
+const CHUNK: usize = 120;
 
 /// The mean loss over the fixed batches that all restarts share, in training mode and with fixed views: the same
 /// question for every restart, and one that needs no labels.
@@ -33,6 +33,17 @@ pub struct Assigned {
     pub sizes: Vec<u64>,
     /// Mean of the largest membership.
     pub confidence: f64,
+}
+
+/// Items whose clusters are kept with a restart, at most: enough to compare restarts by.
+const SAMPLE: usize = 5000;
+
+impl Assigned {
+    /// The clusters of items that are spread evenly over the set; the same items for sets of one size.
+    pub fn sample(&self) -> Vec<u32> {
+        let (all, count) = (self.clusters.len(), self.clusters.len().min(SAMPLE));
+        (0..count).map(|i| self.clusters[i * all / count].max(0) as u32).collect()
+    }
 }
 
 /// Runs the network in evaluation mode over all `items` items of `source`, in any order.
@@ -82,6 +93,14 @@ pub fn order_by_size(sizes: &[u64]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_is_spread_over_the_set() {
+        let of = |clusters: Vec<i64>| Assigned { clusters, sizes: vec![], confidence: 1.0 }.sample();
+        assert_eq!(of(vec![2, 0, 1]), [2, 0, 1]);
+        let many = of((0..12_000).collect());
+        assert_eq!((many.len(), many[1], many[4999]), (5000, 2, 11_997));
+    }
 
     #[test]
     fn clusters_are_ordered_by_size_and_ties_stay() {

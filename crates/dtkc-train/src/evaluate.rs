@@ -14,7 +14,7 @@ use crate::error::TrainError;
 use crate::saved::Saved;
 
 /// Images that are read at a time.
-const READ: usize = 1000;
+const READ: usize = 120;
 
 /// One cluster of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -37,6 +37,9 @@ pub struct Exported {
     pub bytes: usize,
     /// The restart that it holds.
     pub restart: usize,
+    /// Where training is not finished, a sentence that says what this is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfinished: Option<String>,
     /// How closely ONNX Runtime agreed.
     pub parity: Parity,
 }
@@ -62,7 +65,13 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     metadata.parity = Some(parity);
     let bytes = dtkc_onnx::write(&network, &metadata)?;
     dtkc_files::write(&options.out, &bytes)?;
-    Ok(Exported { path: options.out.clone(), bytes: bytes.len(), restart: saved.restart, parity })
+    Ok(Exported {
+        path: options.out.clone(),
+        bytes: bytes.len(),
+        restart: saved.restart,
+        unfinished: saved.unfinished.clone(),
+        parity,
+    })
 }
 
 fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainError> {

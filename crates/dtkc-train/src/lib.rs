@@ -7,12 +7,14 @@
 //! | the items of a run; one restart; all restarts | [`data`], [`restart`], [`trainer`] |
 //! | pruning, choice of k, another run's pretraining | [`prune`], [`auto_k`], [`pretrained`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
+//! | signs that clusters are not what was hoped for | [`monitor`], [`warnings`] |
 //! | many runs beside each other | [`compare`] |
-//! | what a finished run is used for | [`saved`], [`mod@evaluate`], [`mod@export`], [`parity`] |
-//! | how fast it is, what it takes | [`mod@bench`], [`resources`] |
+//! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`] |
+//! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`], [`mod@batch`] |
 
 pub mod assign;
 pub mod auto_k;
+pub mod batch;
 pub mod bench;
 pub mod checkpoint;
 pub mod compare;
@@ -23,9 +25,11 @@ pub mod device;
 pub mod error;
 pub mod evaluate;
 pub mod export;
+pub mod forecast;
 pub mod log;
 pub mod monitor;
 pub mod parity;
+pub mod partial;
 pub mod pipeline;
 pub mod pretrained;
 pub mod prune;
@@ -35,5 +39,6 @@ pub mod run_dir;
 pub mod saved;
 pub mod summary;
 pub mod trainer;
+pub mod warnings;
 
 pub use error::TrainError;

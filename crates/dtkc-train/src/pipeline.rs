@@ -9,14 +9,17 @@ use dtkc_methods::Method;
 use dtkc_observe::Observer;
 
 use crate::auto_k;
+use crate::batch;
 use crate::config::{Clusters, DataConfig, RunConfig};
 use crate::error::TrainError;
+use crate::forecast;
 use crate::log::{self, EpochRecord};
 use crate::resources;
-use crate::restart::Restart;
+use crate::restart::{Ended, Outcome, Restart};
 use crate::run_dir::RunDir;
 use crate::summary::{self, RestartFigures, Summary, Timing};
 use crate::trainer::Trainer;
+use crate::warnings::{self, Found};
 
 /// Describes the dataset of a new run.
 pub fn describe_data(path: &Path) -> Result<DataConfig, TrainError> {
@@ -45,15 +48,18 @@ pub fn check_data(config: &RunConfig) -> Result<(), TrainError> {
     }
 }
 
-/// Makes the settings of a new run fit its data, sets what was left open, and refuses what cannot work.
-pub fn prepare(config: &mut RunConfig, observer: &dyn Observer) -> Result<(), TrainError> {
+/// Makes the settings of a new run fit its data, sets what was left open, and refuses what cannot work. The batch is left as it
+/// is where somebody chose it (`is_batch_given`).
+pub fn prepare(config: &mut RunConfig, is_batch_given: bool, observer: &dyn Observer) -> Result<(), TrainError> {
     narrow(config)?;
     let reduced = config.settings.suit(config.data.input);
+    let enlarged = if is_batch_given { None } else { batch::suit(config) };
     let per_step = config.items_per_step();
     config.plan.set_epochs(config.data.items, per_step);
     config.settings.set_epochs(config.data.items, per_step);
     check(config)?;
-    reduced.inspect(|text| observer.say(text));
+    forecast::check_memory(config)?;
+    reduced.iter().chain(&enlarged).for_each(|text| observer.say(text));
     Ok(())
 }
 
@@ -75,11 +81,10 @@ fn narrow(config: &mut RunConfig) -> Result<(), TrainError> {
 
 /// Refuses what cannot work with this data, before any work.
 fn check(config: &RunConfig) -> Result<(), TrainError> {
-    let largest = match config.run.clusters {
-        Clusters::Auto => config.run.k_range.last,
-        Clusters::Fixed(clusters) => clusters,
-        Clusters::Unset => return config.clusters().map(drop),
-    };
+    if config.run.clusters == Clusters::Unset {
+        return config.clusters().map(drop);
+    }
+    let largest = config.largest_k();
     config.settings.check_task(config.data.input, largest)?;
     if !config.run.pretrained.is_empty() && !config.settings.has_pretraining() {
         let text = format!(
@@ -113,7 +118,8 @@ pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) ->
     let restarts = trainer.train()?;
     let figures: Vec<_> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index))).collect();
     let timing = timing(run, &config, trainer.unlogged())?;
-    let summary = summarise(&config, figures, &restarts, timing)?;
+    let mut summary = summarise(&config, figures, &restarts, timing)?;
+    summary.warnings = warnings_of(run, summary.best_restart, &restarts)?;
     summary.write(&run.summary())?;
     Ok(summary)
 }
@@ -163,6 +169,7 @@ fn summarise(
         cluster_sizes,
         acc: summary::spread(&figures, |restart| restart.acc),
         nmi: summary::spread(&figures, |restart| restart.nmi),
+        warnings: Vec::new(),
         restarts: figures,
         timing,
     })
@@ -177,6 +184,31 @@ fn remedy(config: &RunConfig) -> &'static str {
         }
         _ => "try a smaller --lr or another --seed",
     }
+}
+
+/// What looks wrong about the restart that was chosen.
+fn warnings_of(run: &RunDir, best: usize, restarts: &[Restart]) -> Result<Vec<String>, TrainError> {
+    let Some(restart) = restarts.iter().find(|restart| restart.index == best) else { return Ok(Vec::new()) };
+    let (Some(outcome), Some(ended)) = (&restart.outcome, restart.ended) else { return Ok(Vec::new()) };
+    let records = log::read(&run.log())?;
+    let own: Vec<&EpochRecord> =
+        records.iter().filter(|record| record.restart == best && record.stage.is_none()).collect();
+    let anew = own.iter().rposition(|record| record.regrouped).map_or(0, |last| last + 1);
+    let losses: Vec<f64> = own[anew..].iter().filter_map(|record| record.loss).collect();
+    let agreement = agreement(outcome, restarts.iter().filter(|other| other.index != best))?;
+    let Outcome { sizes, confidence, .. } = outcome;
+    Ok(warnings::warnings(&Found { sizes, confidence: *confidence, agreement, losses: &losses, ended }))
+}
+
+/// Mean ARI of an outcome with those of other restarts; pruned ones had no chance to find the same.
+fn agreement<'a>(best: &Outcome, others: impl Iterator<Item = &'a Restart>) -> Result<Option<f64>, TrainError> {
+    let whole = |sample: &[u32]| sample.iter().map(|&cluster| i64::from(cluster)).collect::<Vec<_>>();
+    let ended = others.filter(|other| other.ended != Some(Ended::Pruned)).filter_map(|other| other.outcome.as_ref());
+    let mut found = Vec::new();
+    for other in ended.filter(|other| !other.sample.is_empty() && other.sample.len() == best.sample.len()) {
+        found.push(dtkc_metrics::ari(&whole(&best.sample), &whole(&other.sample))?);
+    }
+    Ok(dtkc_metrics::mean(&found))
 }
 
 /// What a run has taken of the machine: in this process, of which `unlogged` is in no line of the log, and in those before.

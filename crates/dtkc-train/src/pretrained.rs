@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dtkc_core::NamedArray;
+use dtkc_methods::Task;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::checkpoint;
+use crate::config::RunConfig;
 use crate::error::TrainError;
 use crate::restart::Identity;
 use crate::run_dir::{self, RunDir};
@@ -47,10 +49,19 @@ pub fn adopt(from: &Path, run: &RunDir) -> Result<String, TrainError> {
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
+/// The task of one restart, with what another run's pretraining made for it.
+pub fn with_pretraining(task: &Task, root: &Path, config: &RunConfig, restart: usize) -> Result<Task, TrainError> {
+    let pretrained = match config.run.pretrained_hash.is_empty() {
+        true => None,
+        false => Some(read(root, restart)?),
+    };
+    Ok(Task { pretrained, ..task.clone() })
+}
+
 /// What a restart begins with. Where there are fewer than restarts, they are used in turn.
-pub fn read(run: &RunDir, restart: usize) -> Result<Arc<[NamedArray]>, TrainError> {
-    let count = available(run.root()).len().max(1);
-    let (_, arrays) = checkpoint::read::<Meta>(&run.pretrained(restart % count))?;
+fn read(root: &Path, restart: usize) -> Result<Arc<[NamedArray]>, TrainError> {
+    let count = available(root).len().max(1);
+    let (_, arrays) = checkpoint::read::<Meta>(&run_dir::pretrained_path(root, restart % count))?;
     Ok(arrays.into())
 }
 

@@ -12,6 +12,28 @@ fn high_water_mark(status: &str) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
+/// Memory that can still be had, in bytes, where the system tells it (Linux): of the machine, or of the container.
+pub fn available_memory() -> Option<u64> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok().as_deref().and_then(available)?;
+    let read = |name: &str| std::fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok();
+    let container = (|| free_of(&read("memory.max")?, &read("memory.current")?, &read("memory.stat")?))();
+    Some(container.map_or(machine, |container| container.min(machine)))
+}
+
+/// `MemAvailable` of `/proc/meminfo`.
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// What is left of a control group's limit; cached files count as used there but make room. `None` without a limit.
+fn free_of(max: &str, current: &str, stat: &str) -> Option<u64> {
+    let (max, current): (u64, u64) = (max.trim().parse().ok()?, current.trim().parse().ok()?);
+    let cached = stat.lines().find_map(|line| line.strip_prefix("inactive_file ")?.trim().parse().ok()).unwrap_or(0);
+    Some(max.saturating_sub(current.saturating_sub(cached)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -23,6 +45,14 @@ mod tests {
         assert_eq!(high_water_mark(status), Some(12345 * 1024));
         assert_eq!(high_water_mark("VmPeak:\t 1 kB\n"), None);
         assert_eq!(high_water_mark("VmHWM:\t many\n"), None);
+    }
+
+    #[test]
+    fn available_memory_is_that_of_the_machine_or_its_container() {
+        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:   2048 kB\n"), Some(2 << 20));
+        assert_eq!(available("MemTotal: 9 kB\n"), None);
+        assert_eq!(free_of("1000\n", "900\n", "anon 5\ninactive_file 300\n"), Some(400));
+        assert_eq!(free_of("max\n", "900\n", ""), None);
     }
 
     #[cfg(target_os = "linux")]

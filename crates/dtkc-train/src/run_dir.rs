@@ -96,7 +96,7 @@ impl RunDir {
 
     /// Everything that is needed to continue a restart.
     pub fn last(&self, restart: usize) -> PathBuf {
-        self.checkpoints().join(format!("restart-{restart:03}.last.ckpt"))
+        last_path(&self.root, restart)
     }
 
     /// The network of a restart's best epoch.
@@ -144,6 +144,11 @@ pub fn config_path(root: &Path) -> PathBuf {
 /// The summary of the run at `root`.
 pub fn summary_path(root: &Path) -> PathBuf {
     root.join("summary.json")
+}
+
+/// Everything that is needed to continue `restart` of the run at `root`.
+pub fn last_path(root: &Path, restart: usize) -> PathBuf {
+    root.join("checkpoints").join(format!("restart-{restart:03}.last.ckpt"))
 }
 
 /// The network of the best epoch of `restart` of the run at `root`.

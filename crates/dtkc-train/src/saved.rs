@@ -1,4 +1,4 @@
-//! The network that a run found, read back for evaluation and export.
+//! The network that a run found, or has found so far, read back for evaluation and export.
 
 use std::path::Path;
 
@@ -8,11 +8,12 @@ use crate::assign::order_by_size;
 use crate::config::RunConfig;
 use crate::device::DeviceName;
 use crate::error::TrainError;
+use crate::partial::{self, Partial};
 use crate::restart::{Identity, StoredNetwork};
 use crate::run_dir;
 use crate::summary::{RestartFigures, Summary};
 
-/// A finished restart of a run.
+/// A restart of a run, at its best epoch.
 pub struct Saved {
     /// The run's settings.
     pub config: RunConfig,
@@ -26,29 +27,33 @@ pub struct Saved {
     pub sizes: Vec<u64>,
     /// The network's number of the largest cluster, the second largest, ..
     pub order: Vec<usize>,
+    /// Where training is not finished, a sentence that says what this is.
+    pub unfinished: Option<String>,
 }
 
 impl Saved {
-    /// Reads the best restart of a run, or the one that is asked for.
+    /// Reads the best restart of a run, or the one that is asked for. Where training is not finished that is the best network
+    /// so far.
     pub fn open(root: &Path, restart: Option<usize>, device: DeviceName) -> Result<Self, TrainError> {
         run_dir::require_run(root)?;
-        let mut config = RunConfig::read(&run_dir::config_path(root))?;
+        let config = RunConfig::read(&run_dir::config_path(root))?;
         let summary_path = run_dir::summary_path(root);
         let summary = if summary_path.exists() { Some(Summary::read(&summary_path)?) } else { None };
-        let unfinished = || {
-            let text = format!(
-                "{} is not finished; run `dtkc-train resume {}` first, or name a finished restart with --restart",
-                root.display(),
-                root.display()
-            );
-            TrainError::NothingTrained(text)
-        };
-        let restart = restart.or(summary.as_ref().map(|s| s.best_restart)).ok_or_else(unfinished)?;
-        let path = run_dir::best_path(root, restart);
-        if !path.exists() {
-            let text = format!("{} has no finished restart {restart} (they count from 0)", root.display());
-            return Err(TrainError::NothingTrained(text));
+        match restart.or(summary.as_ref().map(|s| s.best_restart)) {
+            Some(restart) if run_dir::best_path(root, restart).exists() => {
+                let figures = summary.and_then(|s| s.restarts.into_iter().find(|figures| figures.restart == restart));
+                Self::finished(root, config, restart, device).map(|saved| Self { figures, ..saved })
+            }
+            Some(restart) if !run_dir::last_path(root, restart).exists() => {
+                let text = format!("{} has no restart {restart} (they count from 0)", root.display());
+                Err(TrainError::NothingTrained(text))
+            }
+            restart => Self::unfinished(root, config, restart, device),
         }
+    }
+
+    fn finished(root: &Path, mut config: RunConfig, restart: usize, device: DeviceName) -> Result<Self, TrainError> {
+        let path = run_dir::best_path(root, restart);
         let identity = Identity { config_hash: config.hash()?, data: config.data.fingerprint.clone(), restart };
         let stored = StoredNetwork::load(&path, &identity)?;
         config.run.device = device;
@@ -57,8 +62,19 @@ impl Saved {
             .set_weights(&stored.weights)
             .map_err(|error| TrainError::DamagedCheckpoint { path, reason: error.to_string() })?;
         let order = order_by_size(&stored.sizes);
-        let figures = summary.and_then(|s| s.restarts.into_iter().find(|figures| figures.restart == restart));
-        Ok(Self { config, restart, figures, learner, sizes: stored.sizes, order })
+        Ok(Self { config, restart, figures: None, learner, sizes: stored.sizes, order, unfinished: None })
+    }
+
+    fn unfinished(
+        root: &Path,
+        mut config: RunConfig,
+        restart: Option<usize>,
+        device: DeviceName,
+    ) -> Result<Self, TrainError> {
+        config.run.device = device;
+        let Partial { restart, learner, sizes, about } = partial::best(root, &config, restart)?;
+        let order = order_by_size(&sizes);
+        Ok(Self { config, restart, figures: None, learner, sizes, order, unfinished: Some(about) })
     }
 
     /// Clusters as the network numbers them, renumbered by size.

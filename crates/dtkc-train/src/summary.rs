@@ -123,6 +123,9 @@ pub struct Summary {
     /// Normalised mutual information over all restarts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nmi: Option<Spread>,
+    /// Signs that the clusters are not what was hoped for, each with what to try; absent in older files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Every restart, pruned ones too.
     pub restarts: Vec<RestartFigures>,
     /// Wall times.
@@ -203,6 +206,9 @@ impl Summary {
             }
         }
         let _ = writeln!(out, "\nThe run took {}", self.timing.line());
+        for warning in &self.warnings {
+            let _ = writeln!(out, "warning: {warning}");
+        }
         out
     }
 }
@@ -277,6 +283,7 @@ mod tests {
             cluster_sizes: vec![1; 10],
             acc: spread(&restarts, |r| r.acc),
             nmi: spread(&restarts, |r| r.nmi),
+            warnings: vec!["1 of 10 clusters are empty".into()],
             restarts,
             timing: Timing { wall_seconds: Some(185.0), peak_memory_bytes: Some(3 << 29), ..Timing::default() },
         };
@@ -284,7 +291,12 @@ mod tests {
         assert!(table.contains("dtkc (plus) on usps: 9,298 images, 10 clusters"), "{table}");
         assert!(table.contains("*     1     100    90    0.1000  1.000  1.000"), "{table}");
         assert!(table.contains("ACC   1.000   .950   .071"), "{table}");
-        assert!(table.ends_with("\nThe run took 3 min 5 s, at most 1.5 GiB of memory\n"), "{table}");
+        assert!(
+            table.ends_with(
+                "\nThe run took 3 min 5 s, at most 1.5 GiB of memory\nwarning: 1 of 10 clusters are empty\n"
+            ),
+            "{table}"
+        );
     }
 
     #[test]

@@ -75,9 +75,24 @@ fn the_program_says_what_it_looks_at_and_refuses_what_leaves_too_little() {
     let line = "images of 131x128 are looked at in 32x32 (network.reduce = 4); --set network.reduce=2 shows the network \
                 more detail";
     assert!(output.status.success() && text.contains(line), "{text}");
+    assert!(text.contains("; about ") && text.contains(" of memory"), "{text}");
     let mut much = program();
     much.args(["fit", "--clusters", "3", "--set", "network.reduce=9", "--data"]).arg(&data);
     let (code, text) = failure(much.arg("--out").arg(place.path("much")));
     assert_eq!((code, text.lines().count()), (2, 1), "{text}");
     assert!(text.contains("network.reduce = 9 leaves 14x14") && text.contains("at most 6"), "{text}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_no_machine_has_the_memory_for_is_refused_at_once() {
+    let place = Place::new();
+    let data = large(&place, 12);
+    let mut huge = program();
+    huge.args(["fit", "--clusters", "3", "--set", "network.padding=same", "--set", "network.reduce=1", "--set"]);
+    huge.args(["network.blocks=[{filters=16384,kernel=3,convs=16}]", "--data"]).arg(&data);
+    let (code, text) = failure(huge.arg("--out").arg(place.path("huge")));
+    assert_eq!((code, text.lines().count()), (2, 1), "{text}");
+    assert!(text.contains("of memory") && text.contains("are free") && text.contains("--batch"), "{text}");
+    assert!(!place.path("huge").exists(), "nothing was begun");
 }

@@ -265,3 +265,39 @@ fn a_moved_dataset_is_named_on_resume_and_the_plan_names_the_budget() {
     // From now on the run knows the new place.
     resume().assert().success();
 }
+
+#[test]
+fn clusters_that_look_wrong_are_told_below_the_table_and_in_the_summary() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 60, false);
+    let run = place.path("run");
+    // Three kinds of images in twelve clusters, hardly trained.
+    let more = ["--clusters", "12", "--runs", "1", "--epochs", "1", "--lr", "1e-6"];
+    fit(&data, &run, &more).assert().success();
+    let summary = json(&std::fs::read(run.join("summary.json")).unwrap());
+    let warnings: Vec<&str> = summary["warnings"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(warnings.iter().any(|warning| warning.contains("mean confidence")), "{warnings:?}");
+    let output = program().arg("resume").arg(&run).arg("--no-export").output().unwrap();
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(warnings.iter().all(|warning| table.contains(&format!("warning: {warning}"))), "{table}");
+}
+
+#[test]
+fn many_clusters_enlarge_a_step_unless_somebody_chose_it() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 200, false);
+    let run = |name: &str, more: &[&str]| {
+        let mut command = program();
+        command.args(["fit", "--no-export", "--clusters", "40", "--runs", "1", "--epochs", "1", "--set"]);
+        command.args(["network.blocks=[{filters=4,kernel=3,convs=1}]", "--data"]).arg(&data).arg("--out");
+        let output = command.arg(place.path(name)).args(more).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{text}");
+        (text, std::fs::read_to_string(place.path(name).join("config.toml")).unwrap())
+    };
+    // Forty clusters want 240 images, and there are 200.
+    let (text, config) = run("open", &[]);
+    assert!(text.contains("200 items a step (400 rows) instead of 120") && config.contains("batch = 400\n"), "{text}");
+    let (text, config) = run("chosen", &["--batch", "240"]);
+    assert!(!text.contains("instead of") && config.contains("batch = 240\n"), "{text}");
+}

@@ -3,10 +3,10 @@
 use dtkc_core::ValidModel;
 
 /// Multiplications and additions of one step over `batch` rows, by the plain formulas: forward, gradient to the
-/// weights and gradient to the input of every convolution and dense layer (the images need no gradient), and with
-/// `companions` the products of the tensor kernel with their gradients. Symmetry that an implementation may use to
+/// weights and gradient to the input of every convolution and dense layer (the images need no gradient), and for the
+/// `compared` rows that companion objectives see (0 without them) the products of the tensor kernel with their gradients. Symmetry that an implementation may use to
 /// save work is not deducted, nor is work that it does beyond this.
-pub(super) fn step_flops(model: &ValidModel, batch: usize, companions: bool) -> f64 {
+pub(super) fn step_flops(model: &ValidModel, batch: usize, compared: usize) -> f64 {
     let config = model.config();
     let (n, mut total) = (batch as f64, 0.0);
     let seen = model.seen();
@@ -23,9 +23,12 @@ pub(super) fn step_flops(model: &ValidModel, batch: usize, companions: bool) -> 
             (channels, is_first) = (block.filters, false);
         }
         side = (shape.height, shape.width);
-        if companions {
+        if compared > 0 {
             let dims = [shape.height, shape.width, shape.channels];
-            total += dims.iter().map(|&rows| mode_flops(n, rows, dims.iter().product::<usize>() / rows)).sum::<f64>();
+            total += dims
+                .iter()
+                .map(|&rows| mode_flops(compared as f64, rows, dims.iter().product::<usize>() / rows))
+                .sum::<f64>();
         }
     }
     let (features, hidden, k) = (model.features(), config.network.hidden, config.clusters);
@@ -53,9 +56,9 @@ mod tests {
         let model = ModelConfig::new(size, 10).check().unwrap();
         // By hand, in GFLOP for 120 images: conv 24x24x25x1x32 .1106 x 2, 20x20x25x32x32 2.4576 x 3,
         // 8x8x9x32x32 .1416 x 3, 6x6x9x32x32 .0796 x 3; dense 288x100 + 100x10 and the kernel of z .0300.
-        let ddc = step_flops(&model, 120, false) / 1e9;
+        let ddc = step_flops(&model, 120, 0) / 1e9;
         assert!((ddc - 8.2876).abs() < 0.01, "{ddc}");
-        let dtkc = step_flops(&model, 120, true) / 1e9;
+        let dtkc = step_flops(&model, 120, 120) / 1e9;
         assert!((12.0..14.0).contains(&dtkc), "{dtkc}");
     }
 }

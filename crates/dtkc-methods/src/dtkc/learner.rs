@@ -276,7 +276,7 @@ impl Learner for DtkcLearner {
     }
 
     fn step_flops(&self, rows: usize) -> Option<f64> {
-        Some(step_flops(self.valid(), rows, self.settings.loss.lambda > 0.0))
+        Some(step_flops(self.valid(), rows, self.settings.compared(rows)))
     }
 }
 

@@ -11,6 +11,7 @@
 
 mod flops;
 mod learner;
+mod memory;
 mod partners;
 mod preset;
 mod regroup;

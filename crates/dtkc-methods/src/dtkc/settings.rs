@@ -4,11 +4,15 @@ use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConf
 use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
+use super::memory::step_memory;
 use super::{DtkcLearner, PartnerConfig, StartConfig, StartKind};
 use crate::learner::Learner;
 use crate::network;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task};
+
+/// Images of every cluster that a step with paired views should have, on average.
+const IMAGES_PER_CLUSTER: usize = 6;
 
 /// Every number of the method. The serialised form names every setting, so it is at once the record of a run and the
 /// list of what can be changed. The defaults are neutral: a term or a step that was added later is off.
@@ -35,6 +39,11 @@ impl Settings {
     /// Whether each image is trained on together with a second view of it.
     pub fn paired(&self) -> bool {
         self.loss.needs_pairs()
+    }
+
+    /// Rows of a step that the companion objectives see: first views.
+    pub(super) fn compared(&self, rows: usize) -> usize {
+        if self.loss.lambda > 0.0 { self.items_per_step(rows) } else { 0 }
     }
 
     /// The network for these items, checked.
@@ -88,8 +97,19 @@ impl MethodTable for Settings {
         if self.paired() { batch.div_ceil(2) } else { batch }
     }
 
+    /// Mutual information is counted in k x k cells: with fewer images than that of a cluster, most of it is chance. Clusters
+    /// that are given do without it.
+    fn least_rows(&self, clusters: usize) -> usize {
+        let counts = self.paired() && self.start.kind(clusters) != StartKind::Graph;
+        if counts { 2 * IMAGES_PER_CLUSTER * clusters } else { 0 }
+    }
+
     fn suit(&mut self, input: ItemShape) -> Option<String> {
         network::suit(&mut self.network, input)
+    }
+
+    fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
+        Some(step_memory(&self.model(input, clusters).ok()?, rows, self.compared(rows)))
     }
 
     fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {

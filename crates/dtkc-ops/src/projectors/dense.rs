@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Values of `S` that are kept at a time in the backward pass.
-const BATCH: usize = 1 << 24;
+pub(super) const BATCH: usize = 1 << 24;
 
 /// The rows of all matrices in panels of columns.
 pub(super) fn panels(isa: Isa, sizes: Sizes, v: &[f32]) -> Buffer {

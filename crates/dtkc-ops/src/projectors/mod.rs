@@ -54,6 +54,31 @@ impl Sizes {
         let entries = self.columns * self.columns / 2;
         (3 * self.n * self.rows * entries + 3 * self.n * self.n * entries / 2) / 5 * 8
     }
+
+    fn is_stacked(&self) -> bool {
+        self.stacked_cost() <= self.dense_cost()
+    }
+
+    /// See [`crate::projector_memory`].
+    pub(crate) fn memory(&self) -> ProjectorMemory {
+        let rows = self.n * self.padded_len();
+        let (held, scratch) = match self.is_stacked() {
+            true => (rows + (self.n * self.rows).pow(2), 2 * rows),
+            false => (2 * rows, 2 * rows + dense::BATCH.min(self.n * self.stride * self.stride / 2)),
+        };
+        // The Cholesky factors are in double precision.
+        let factors = 2 * self.n * self.rows * self.rows;
+        ProjectorMemory { held: 4 * (held + factors) as u64, scratch: 4 * scratch as u64 }
+    }
+}
+
+/// Bytes that [`projector_distances`](crate::projector_distances) takes on the CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProjectorMemory {
+    /// From the forward pass to the end of the backward pass.
+    pub held: u64,
+    /// In the backward pass, used again by the next one.
+    pub scratch: u64,
 }
 
 /// How the overlaps are computed, with what the backward pass of that needs.
@@ -95,7 +120,7 @@ impl Projectors {
                 }
             });
         });
-        let (overlaps, route) = if sizes.stacked_cost() <= sizes.dense_cost() {
+        let (overlaps, route) = if sizes.is_stacked() {
             let (overlaps, products) = stacked::overlaps(isa, sizes, &v);
             (overlaps, Route::Stacked(products))
         } else {
@@ -216,6 +241,18 @@ mod tests {
                 assert!(pairs.clone().all(|(a, b)| (a - b).abs() < 1e-4 * largest), "{isa:?} {shape:?}");
             }
         }
+    }
+
+    #[test]
+    fn memory_is_that_of_the_buffers() {
+        // 120 matrices of 10 x 320 by stacked rows: 120 x 10 x 320 + 1200^2 values, and factors of 120 x 10 x 10 doubles.
+        let stacked = Sizes::new(Isa::detect(), [120, 10, 320]).memory();
+        assert_eq!(stacked, ProjectorMemory { held: 4 * (384_000 + 1_440_000 + 24_000), scratch: 4 * 768_000 });
+        // 120 matrices of 32 x 768 written out: twice 120 x 32 x 768 values.
+        let dense = Sizes::new(Isa::detect(), [120, 768, 32]).memory();
+        assert_eq!(dense.held, 4 * (2 * 2_949_120 + 245_760));
+        let projectors = Projectors::new(Isa::detect(), [9, 4, 48], &[0.5; 9 * 4 * 48]);
+        assert!(projectors.v.len() * 4 <= projectors.sizes.memory().held as usize);
     }
 
     #[test]

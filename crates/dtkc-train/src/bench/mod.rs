@@ -1,6 +1,6 @@
 //! How long a training step takes, where the time goes, and how near that is to what the machine can do.
 
-mod sgemm;
+pub(crate) mod sgemm;
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -166,7 +166,7 @@ fn time_steps(
     batch: &Batch,
     steps: usize,
 ) -> Result<(Vec<StepClock>, f64), TrainError> {
-    let mut product = sgemm::Product::new(device);
+    let mut product = sgemm::Product::new(1024, device);
     let mut times = Vec::with_capacity(steps);
     // The first stage needs nothing but a batch: clustering itself, or pretraining.
     let stage = 0;

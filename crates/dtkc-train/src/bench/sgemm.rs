@@ -4,26 +4,25 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::{Device, Distribution, Tensor};
 
-const SIDE: usize = 1024;
-
 /// A product of two square matrices, timed now and then.
-pub(super) struct Product {
+pub(crate) struct Product {
+    side: usize,
     a: Tensor<2>,
     b: Tensor<2>,
     times: Vec<Duration>,
 }
 
 impl Product {
-    pub(super) fn new(device: &Device) -> Self {
-        let random = || Tensor::random([SIDE, SIDE], Distribution::Uniform(-1.0, 1.0), device);
-        let mut product = Self { a: random(), b: random(), times: Vec::new() };
+    pub(crate) fn new(side: usize, device: &Device) -> Self {
+        let random = || Tensor::random([side, side], Distribution::Uniform(-1.0, 1.0), device);
+        let mut product = Self { side, a: random(), b: random(), times: Vec::new() };
         product.time();
         product.times.clear();
         product
     }
 
     /// Times one product.
-    pub(super) fn time(&mut self) {
+    pub(crate) fn time(&mut self) {
         let begin = Instant::now();
         let c = self.a.clone().matmul(self.b.clone());
         // Reading one value waits for a device that computes later.
@@ -32,8 +31,18 @@ impl Product {
     }
 
     /// GFLOP/s of the fastest product: what the machine can do when nothing else wants it.
-    pub(super) fn rate(&self) -> f64 {
-        let seconds = self.times.iter().map(Duration::as_secs_f64).fold(f64::INFINITY, f64::min);
-        2.0 * (SIDE * SIDE * SIDE) as f64 / seconds / 1e9
+    pub(crate) fn rate(&self) -> f64 {
+        self.times.iter().min().map_or(f64::NAN, |time| self.rate_at(time))
+    }
+
+    /// GFLOP/s of the median product: what the machine does with whatever else it has to do now.
+    pub(crate) fn usual_rate(&self) -> f64 {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        times.get(times.len() / 2).map_or(f64::NAN, |time| self.rate_at(time))
+    }
+
+    fn rate_at(&self, time: &Duration) -> f64 {
+        2.0 * (self.side as f64).powi(3) / time.as_secs_f64().max(1e-9) / 1e9
     }
 }

@@ -41,6 +41,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     dtkc_ops::set_threads(args.threads);
     let saved = Saved::open(&args.run, args.restart, args.device)?;
+    super::warn_unfinished(&saved);
     let evaluation = dtkc_train::evaluate::evaluate(&saved, &args.data)?;
     if args.json { print_json(&evaluation) } else { print(&evaluation.text()) }
 }

@@ -18,6 +18,8 @@ Examples:
   dtkc-train export runs/usps                          writes runs/usps/model.onnx
   dtkc-train export runs/usps --out usps.onnx --restart 3
 
+Of a run that was stopped it writes the best network so far; the run can still be resumed.
+
 The file is run with ONNX Runtime on images of the training set first; it is written only if the probabilities agree
 within 1e-5 and every image that is not a near tie gets the same cluster.";
 
@@ -65,12 +67,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         resize: args.resize,
     };
     let exported = export::export(&saved, &options)?;
+    super::warn_unfinished(&saved);
     if args.json { print_json(&exported) } else { print(&line(&exported)) }
 }
 
 /// One line about what was written.
 pub(super) fn line(exported: &Exported) -> String {
-    let Exported { path, bytes, restart, parity } = exported;
+    let Exported { path, bytes, restart, parity, .. } = exported;
     let size = human::bytes(*bytes as u64);
     format!(
         "{} ({size}, restart {restart}): ONNX Runtime agrees on {} images within {:.1e}\n",

@@ -73,7 +73,8 @@ pub(crate) struct Args {
     /// Most epochs of a restart [default: about 5000 steps; 100 epochs with the published presets].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     epochs: Option<u32>,
-    /// Images per step (with random views: half of them images, half their views).
+    /// Images per step (with random views: half of them images, half their views) [default: 240 with plus, more for more
+    /// than 20 clusters; 120 with the published presets].
     #[arg(long, value_name = "N")]
     batch: Option<u32>,
     /// Learning rate.
@@ -131,7 +132,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     args.after.begin();
     let file = args.config.as_deref().map(config::read_file).transpose()?.unwrap_or_default();
-    let mut config = RunConfig::resolve(&[file, args.layer()?])?;
+    let layers = [file, args.layer()?];
+    let mut config = RunConfig::resolve(&layers)?;
     if config.data.path.as_os_str().is_empty() {
         let text = "no dataset is given; name one with --data FILE.h5 (dtkc-data import makes it)";
         return Err(TrainError::Setting(text.into()).into());
@@ -145,7 +147,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     dtkc_ops::set_threads(config.run.threads);
     config.data = pipeline::describe_data(&config.data.path)?;
     let terminal = args.after.terminal();
-    pipeline::prepare(&mut config, &terminal)?;
+    pipeline::prepare(&mut config, layers.iter().any(names_batch), &terminal)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let run = RunDir::create(&args.out, existing)?;
     if !config.run.pretrained.is_empty() {
@@ -197,6 +199,11 @@ impl Args {
         }
         Ok(layer)
     }
+}
+
+/// Whether a layer says how many rows a step has.
+fn names_batch(layer: &Table) -> bool {
+    layer.get("plan").and_then(|plan| plan.get("batch")).is_some()
 }
 
 fn clusters(clusters: Clusters) -> Value {

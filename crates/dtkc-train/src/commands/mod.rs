@@ -9,8 +9,11 @@ mod fit;
 mod resume;
 
 use clap::{Parser, Subcommand};
+use dtkc_cli::Terminal;
 use dtkc_cli::exit::{Interrupted, Usage};
+use dtkc_observe::Observer as _;
 use dtkc_train::TrainError;
+use dtkc_train::saved::Saved;
 use serde::Serialize;
 
 /// Finds groups in unlabelled images: trains a clustering network from a dataset file.
@@ -74,6 +77,13 @@ fn classify(error: anyhow::Error) -> anyhow::Error {
             Usage(format!("{error:#}")).into()
         }
         _ => error,
+    }
+}
+
+/// Says on standard error when a network comes from the middle of training.
+fn warn_unfinished(saved: &Saved) {
+    if let Some(about) = &saved.unfinished {
+        Terminal::new(false).warn(about);
     }
 }
 

@@ -38,6 +38,7 @@ fn summary(best_restart: usize, restarts: Vec<RestartFigures>, seconds: f64, mem
         cluster_sizes: vec![60, 30, 10, 0],
         acc: None,
         nmi: None,
+        warnings: Vec::new(),
         restarts,
         timing: Timing { wall_seconds: Some(seconds), peak_memory_bytes: memory, ..Timing::default() },
     }

@@ -153,6 +153,15 @@ impl RunConfig {
         }
     }
 
+    /// The largest number of clusters that may come out; 0 while nothing is said about it.
+    pub fn largest_k(&self) -> usize {
+        match self.run.clusters {
+            Clusters::Fixed(clusters) => clusters,
+            Clusters::Auto => self.run.k_range.last,
+            Clusters::Unset => 0,
+        }
+    }
+
     /// What a learner with `clusters` clusters is made for.
     pub fn task(&self, clusters: usize) -> Result<Task, TrainError> {
         let device = self.run.device.open()?;

@@ -63,12 +63,16 @@ pub struct Outcome {
     pub scores: Option<[f64; 3]>,
     /// Items in each cluster, as the network numbers them.
     pub sizes: Vec<u64>,
+    /// Mean of the largest membership; `None` in older checkpoints.
+    pub confidence: Option<f64>,
+    /// Clusters of some items that are spread over the set, the same ones in every restart; empty in older checkpoints.
+    pub sample: Vec<u32>,
 }
 
 impl Outcome {
     /// Of a restart that came to nothing: the worst loss, and no item in any cluster.
     pub fn nothing(clusters: usize) -> Self {
-        Self { loss: f64::INFINITY, scores: None, sizes: vec![0; clusters] }
+        Self { loss: f64::INFINITY, scores: None, sizes: vec![0; clusters], confidence: None, sample: Vec::new() }
     }
 }
 

@@ -105,6 +105,8 @@ impl Restart {
             arrays.push(float_array("outcome.loss", &[outcome.loss]));
             arrays.extend(outcome.scores.map(|scores| float_array("outcome.scores", &scores)));
             arrays.push(sizes_array(&outcome.sizes));
+            arrays.extend(outcome.confidence.map(|confidence| float_array("outcome.confidence", &[confidence])));
+            arrays.push(NamedArray::list("outcome.sample", Values::U32(outcome.sample.clone())));
         }
         checkpoint::write(path, &meta, &arrays)
     }
@@ -169,7 +171,12 @@ fn read_outcome(arrays: &[NamedArray], clusters: usize) -> Option<Outcome> {
     let loss = *floats(arrays, "outcome.loss")?.first()?;
     let scores = floats(arrays, "outcome.scores").and_then(|scores| scores.try_into().ok());
     let sizes = read_sizes(arrays).filter(|sizes| sizes.len() == clusters)?;
-    Some(Outcome { loss, scores, sizes })
+    let confidence = floats(arrays, "outcome.confidence").and_then(|values| values.first().copied());
+    let sample = match NamedArray::find(arrays, "outcome.sample").map(|array| &array.values) {
+        Some(Values::U32(sample)) => sample.clone(),
+        _ => Vec::new(),
+    };
+    Some(Outcome { loss, scores, sizes, confidence, sample })
 }
 
 fn sizes_array(sizes: &[u64]) -> NamedArray {

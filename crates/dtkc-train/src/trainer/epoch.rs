@@ -210,8 +210,8 @@ impl Trainer<'_> {
     pub(super) fn explain(&self, error: TrainError) -> TrainError {
         match error {
             TrainError::Stopped => TrainError::Interrupted(format!(
-                "everything up to the last checkpoint is saved; go on with `dtkc-train resume {}`",
-                self.journal.root().display()
+                "everything up to the last checkpoint is saved; {}",
+                ways_on(self.journal.root())
             )),
             other => other,
         }
@@ -220,8 +220,11 @@ impl Trainer<'_> {
 
 fn interrupted(root: &std::path::Path, restart: &Restart) -> TrainError {
     let (index, epoch, batch) = (restart.index + 1, restart.epoch + 1, restart.batch);
-    TrainError::Interrupted(format!(
-        "restart {index}, epoch {epoch}, step {batch} is saved; go on with `dtkc-train resume {}`",
-        root.display()
-    ))
+    TrainError::Interrupted(format!("restart {index}, epoch {epoch}, step {batch} is saved; {}", ways_on(root)))
+}
+
+/// What can be done with a run that was stopped.
+fn ways_on(root: &std::path::Path) -> String {
+    let root = root.display();
+    format!("go on with `dtkc-train resume {root}`, or take the best so far with `dtkc-train export {root}`")
 }

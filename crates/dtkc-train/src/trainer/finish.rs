@@ -43,7 +43,13 @@ impl Trainer<'_> {
         let loss = self.comparison_loss(restart)?;
         let assigned = assign::assign_all(restart.learner.as_ref(), &mut self.data)?;
         let scores = assign::scores(self.labels.as_deref(), &assigned.clusters)?;
-        Ok(Some(Outcome { loss, scores: scores.map(|s| [s.acc, s.nmi, s.ari]), sizes: assigned.sizes }))
+        Ok(Some(Outcome {
+            loss,
+            scores: scores.map(|s| [s.acc, s.nmi, s.ari]),
+            confidence: Some(assigned.confidence),
+            sample: assigned.sample(),
+            sizes: assigned.sizes,
+        }))
     }
 
     /// The loss on the batches that all restarts share.

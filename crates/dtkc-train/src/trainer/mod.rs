@@ -18,8 +18,9 @@ use crate::config::RunConfig;
 use crate::console::Console;
 use crate::data::RunData;
 use crate::error::TrainError;
+use crate::forecast::Forecast;
 use crate::log;
-use crate::pretrained;
+use crate::pretrained::with_pretraining;
 use crate::prune::{self, Round};
 use crate::restart::{Ended, Restart};
 use crate::run_dir::RunDir;
@@ -62,7 +63,7 @@ impl<'a> Trainer<'a> {
         observer: &'a dyn Observer,
     ) -> Result<Self, TrainError> {
         let task = config.task(config.clusters()?)?;
-        let model = learners(&with_pretraining(&task, run, &config, 0)?, 0)?;
+        let model = learners(&with_pretraining(&task, run.root(), &config, 0)?, 0)?;
         let stages = model.stages();
         let data = RunData::open(&config, observer)?;
         let labels = data.dataset().labels()?;
@@ -73,11 +74,12 @@ impl<'a> Trainer<'a> {
         let compared = Vec::new();
         let trainer =
             Self { run, config, task, learners, stages, model, data, labels, compared, journal, console, budget };
-        trainer.console.say(trainer.plan());
         let (unit, work) =
             (trainer.config.data.input.kind().name(), trainer.work(trainer.restarts(), trainer.epochs()));
+        let done = (trainer.journal.epochs() * trainer.data.len()) as u64;
+        trainer.console.say(format!("{}{}", trainer.plan(), trainer.forecast(work.saturating_sub(done))?));
         trainer.console.begin(unit, work);
-        trainer.console.skip((trainer.journal.epochs() * trainer.data.len()) as u64);
+        trainer.console.skip(done);
         Ok(trainer)
     }
 
@@ -125,6 +127,14 @@ impl<'a> Trainer<'a> {
             seconds => format!(", as much of it as fits {}", human::duration(Duration::from_secs_f64(seconds))),
         };
         format!("{method} ({preset}): {restarts} of {epochs}, {rows} a step{pruned}{budget}")
+    }
+
+    /// How long `items` items take and how much memory, where the method counts that: the end of the plan.
+    fn forecast(&self, items: u64) -> Result<String, TrainError> {
+        match Forecast::of(&self.config, self.model.as_ref()) {
+            Some(forecast) if items > 0 => Ok(format!("; {}", forecast.text(items, &self.config)?)),
+            _ => Ok(String::new()),
+        }
     }
 
     /// The process has worked for the run since `begin`, when it was not yet opened for training.
@@ -229,7 +239,7 @@ impl<'a> Trainer<'a> {
     }
 
     fn load_or_new(&self, index: usize) -> Result<Restart, TrainError> {
-        let task = with_pretraining(&self.task, self.run, &self.config, index)?;
+        let task = with_pretraining(&self.task, self.run.root(), &self.config, index)?;
         let learner = (self.learners)(&task, self.seed_of(index))?;
         let path = self.run.last(index);
         match path.exists() {
@@ -237,13 +247,4 @@ impl<'a> Trainer<'a> {
             false => Ok(Restart::new(index, learner)),
         }
     }
-}
-
-/// The task of one restart, with what another run's pretraining made for it.
-fn with_pretraining(task: &Task, run: &RunDir, config: &RunConfig, restart: usize) -> Result<Task, TrainError> {
-    let pretrained = match config.run.pretrained_hash.is_empty() {
-        true => None,
-        false => Some(pretrained::read(run, restart)?),
-    };
-    Ok(Task { pretrained, ..task.clone() })
 }

@@ -1,0 +1,162 @@
+//! What a run will take of the machine, before it begins: time from the arithmetic of a step and the rate of a matrix
+//! product, memory from the shapes of the network. Only methods that count both say anything.
+
+use std::time::Duration;
+
+use dtkc_human as human;
+use dtkc_methods::Learner;
+
+use crate::bench::sgemm::Product;
+use crate::config::RunConfig;
+use crate::device::DeviceName;
+use crate::error::TrainError;
+use crate::resources;
+
+/// The part of a matrix product's rate that a step reaches by the plain formulas. Measured on two cores: .55 to .62 with
+/// companion objectives, .8 to .9 without; see `dtkc-train bench`.
+const EFFICIENCY: f64 = 0.65;
+/// Side of the matrices that are multiplied to find the rate, and how often: some hundredths of a second.
+const SIDE: usize = 512;
+const PRODUCTS: usize = 9;
+/// What the process holds beside data and steps: code, threads, HDF5.
+const PROCESS: u64 = 90 << 20;
+/// The windows of a set that is streamed; see the loader's options.
+const WINDOW: u64 = 256 << 20;
+
+/// What a run takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Forecast {
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Arithmetic of a step, in GFLOP.
+    pub gflop: f64,
+}
+
+impl Forecast {
+    /// For a run with this learner; `None` where its method does not count, or on another device than the CPU.
+    pub fn of(config: &RunConfig, learner: &dyn Learner) -> Option<Self> {
+        if config.run.device != DeviceName::CPU {
+            return None;
+        }
+        let gflop = learner.step_flops(rows(config))? / 1e9;
+        Some(Self { memory: memory(config, learner.clusters())?, gflop })
+    }
+
+    /// Seconds for `items` items in steps of `per_step`, where a matrix product reaches `rate` GFLOP a second.
+    fn seconds(&self, items: u64, per_step: usize, rate: f64) -> f64 {
+        items as f64 / per_step.max(1) as f64 * self.gflop / (EFFICIENCY * rate)
+    }
+
+    /// For the plan: `about 12 min on this machine, 300 MiB of memory`.
+    pub fn text(&self, items: u64, config: &RunConfig) -> Result<String, TrainError> {
+        let mut product = Product::new(SIDE, &config.run.device.open()?);
+        (0..PRODUCTS).for_each(|_| product.time());
+        let per_step = config.items_per_step().min(config.data.items);
+        let seconds = self.seconds(items, per_step, product.usual_rate());
+        let time = human::duration(rounded(seconds));
+        Ok(format!("about {time} on this machine, {} of memory", human::bytes(self.memory)))
+    }
+}
+
+/// Rows of a full step: a set that is smaller than a batch has fewer.
+fn rows(config: &RunConfig) -> usize {
+    let per_step = config.items_per_step();
+    let views = if per_step < config.plan.batch { 2 } else { 1 };
+    config.plan.batch.min(config.data.items.saturating_mul(views))
+}
+
+/// What the loader and the images of a step hold.
+fn loader(config: &RunConfig) -> u64 {
+    let item = config.data.input.image().map_or(0, |shape| shape.len() as u64);
+    let set = item * config.data.items as u64;
+    let budget = config.run.memory_budget;
+    let held = if set <= budget { set } else { 2 * WINDOW.min(budget / 3) };
+    held + 2 * item * config.items_per_step().min(config.data.items) as u64
+}
+
+/// No more digits than a forecast deserves.
+fn rounded(seconds: f64) -> Duration {
+    let unit = match seconds {
+        s if s < 10.0 => 1.0,
+        s if s < 120.0 => 10.0,
+        s if s < 7200.0 => 60.0,
+        _ => 600.0,
+    };
+    Duration::try_from_secs_f64(((seconds / unit).round() * unit).max(1.0)).unwrap_or(Duration::MAX)
+}
+
+/// Bytes that a run with so many clusters takes; `None` where its method does not count, or on another device.
+pub fn memory(config: &RunConfig, clusters: usize) -> Option<u64> {
+    let step = config.settings.step_memory(config.data.input, clusters, rows(config))?;
+    (config.run.device == DeviceName::CPU).then(|| PROCESS + loader(config) + step)
+}
+
+/// Refuses a run that does not fit into the memory that is free now.
+pub fn check_memory(config: &RunConfig) -> Result<(), TrainError> {
+    match (memory(config, config.largest_k()), resources::available_memory()) {
+        (Some(needed), Some(free)) if needed > free => Err(TrainError::Setting(refusal(config, needed, free))),
+        _ => Ok(()),
+    }
+}
+
+fn refusal(config: &RunConfig, needed: u64, free: u64) -> String {
+    let remedy = match loader(config) > needed / 2 {
+        true => "let the set be streamed (--memory-budget 512MiB)",
+        false => {
+            "take a smaller --batch, look at the images in less detail (--set network.reduce=0), or import them with fewer \
+             pixels (dtkc-data import --size 32x32)"
+        }
+    };
+    format!(
+        "training on {} with {} a step needs about {} of memory, and {} are free: {remedy}",
+        config.data.input,
+        human::many(rows(config), "row"),
+        human::bytes(needed),
+        human::bytes(free)
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use dtkc_item::{ImageShape, ItemShape};
+
+    fn config(text: &str, side: usize, items: usize) -> RunConfig {
+        let mut config = RunConfig::resolve(&[text.parse().unwrap()]).unwrap();
+        config.data.input = ItemShape::Image(ImageShape { height: side, width: side, channels: 3 });
+        config.data.items = items;
+        config
+    }
+
+    #[test]
+    fn time_is_steps_times_arithmetic_by_rate() {
+        let forecast = Forecast { memory: 0, gflop: 13.0 };
+        // 10 epochs of 1200 images in steps of 120 are 100 steps of 13 GFLOP, at .65 of 100 GFLOP a second.
+        assert!((forecast.seconds(12_000, 120, 100.0) - 20.0).abs() < 1e-9);
+        let shown = [0.2, 44.0, 734.0, 40_000.0].map(|seconds| rounded(seconds).as_secs());
+        assert_eq!(shown, [1, 40, 720, 40_200]);
+    }
+
+    #[test]
+    fn a_small_set_fills_no_large_batch() {
+        let config = config("plan.batch = 4000", 32, 300);
+        assert_eq!(rows(&config), 600, "two views of every image");
+        assert_eq!(loader(&config), 300 * 3072 * 3);
+        let large = self::config("", 32, 10_000_000);
+        assert_eq!(loader(&large), (512 << 20) + 2 * 3072 * 120, "streamed");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_remedy() {
+        let large = config("preset = 'authors'", 256, 5000);
+        let needed = memory(&large, 10).unwrap();
+        assert!(needed > 4 << 30, "{needed}");
+        let text = refusal(&large, needed, 2 << 30);
+        assert!(text.contains("2.0 GiB are free") && text.contains("network.reduce"), "{text}");
+        let reduced = config("network.reduce = 8", 256, 5000);
+        assert!(memory(&reduced, 10).unwrap() < 2 << 30);
+        assert!(refusal(&reduced, memory(&reduced, 10).unwrap(), 1 << 20).contains("--memory-budget"));
+        assert_eq!(memory(&config("method = 'kmeans'", 32, 100), 10), None);
+    }
+}

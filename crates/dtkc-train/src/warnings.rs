@@ -1,0 +1,141 @@
+//! Signs that the clusters of a finished run are not what was hoped for, each with what to try.
+
+use crate::restart::Ended;
+
+/// Mean of the largest membership below which images are not sorted so much as spread.
+const LOW_CONFIDENCE: f64 = 0.6;
+/// Mean ARI with the best restart below which restarts tell different stories.
+const LOW_AGREEMENT: f64 = 0.5;
+/// Part of the whole fall of the loss that may be left to its last tenth.
+const STILL_FALLING: f64 = 0.1;
+/// Epochs that it takes to tell.
+const FEWEST_EPOCHS: usize = 5;
+
+/// What is known about the restart that was chosen.
+#[derive(Debug, Clone)]
+pub struct Found<'a> {
+    /// Items in each cluster.
+    pub sizes: &'a [u64],
+    /// Mean of the largest membership, where it was measured.
+    pub confidence: Option<f64>,
+    /// Mean ARI of the other restarts that came to their end with this one, where there are any.
+    pub agreement: Option<f64>,
+    /// Its loss, epoch by epoch, since clusters were last made anew: before that it is another measure.
+    pub losses: &'a [f64],
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// One sentence for each sign, none where all looks well.
+pub fn warnings(found: &Found<'_>) -> Vec<String> {
+    let signs = [empty(found.sizes), large(found.sizes), unsure(found), disagreeing(found), falling(found)];
+    signs.into_iter().flatten().collect()
+}
+
+fn empty(sizes: &[u64]) -> Option<String> {
+    let k = sizes.len();
+    let used = sizes.iter().filter(|&&size| size > 0).count();
+    (used < k).then(|| {
+        format!(
+            "{} of {k} clusters are empty: ask for fewer (--clusters {}), or try more --runs or a larger --batch",
+            k - used,
+            used.max(2)
+        )
+    })
+}
+
+fn large(sizes: &[u64]) -> Option<String> {
+    // One of two clusters always has half.
+    let limit = match sizes.len() {
+        0..=2 => 0.9,
+        3 | 4 => 0.5,
+        _ => 1.0 / 3.0,
+    };
+    let total: u64 = sizes.iter().sum();
+    let share = *sizes.iter().max()? as f64 / total.max(1) as f64;
+    (share >= limit).then(|| {
+        format!(
+            "one cluster holds {:.0} % of the items: look into it, and if it mixes things try more --clusters or --runs",
+            100.0 * share
+        )
+    })
+}
+
+fn unsure(found: &Found<'_>) -> Option<String> {
+    let confidence = found.confidence.filter(|&confidence| confidence < LOW_CONFIDENCE)?;
+    Some(format!(
+        "items are not clearly in one cluster (mean confidence {confidence:.2}): try more --epochs, fewer --clusters, or \
+         --clusters auto"
+    ))
+}
+
+fn disagreeing(found: &Found<'_>) -> Option<String> {
+    let agreement = found.agreement.filter(|&agreement| agreement < LOW_AGREEMENT)?;
+    Some(format!(
+        "restarts found different clusters (mean ARI {agreement:.2} with the best): try more --runs or --epochs, or another \
+         number (--clusters auto)"
+    ))
+}
+
+/// Means over a tenth of the epochs: single ones go up and down.
+fn falling(found: &Found<'_>) -> Option<String> {
+    let losses = found.losses;
+    if found.ended != Ended::Epochs || losses.len() < FEWEST_EPOCHS {
+        return None;
+    }
+    let tenth = losses.len().div_ceil(10);
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (before, last) = losses.split_at(losses.len() - tenth);
+    let (first, before, last) = (mean(&losses[..tenth]), mean(&before[before.len() - tenth..]), mean(last));
+    let is_falling = before - last > STILL_FALLING * (first - last) && first > last;
+    is_falling.then(|| "the loss was still falling when training ended: try more --epochs".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: Found<'_> = Found {
+        sizes: &[30, 25, 20, 15, 10],
+        confidence: Some(0.95),
+        agreement: Some(0.8),
+        losses: &[],
+        ended: Ended::Epochs,
+    };
+
+    fn only(found: Found<'_>) -> String {
+        let mut all = warnings(&found);
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
+    }
+
+    #[test]
+    fn good_clusters_are_not_talked_about() {
+        assert_eq!(warnings(&GOOD), Vec::<String>::new());
+        let little = Found { confidence: None, agreement: None, sizes: &[50, 50], ..GOOD };
+        assert_eq!(warnings(&little), Vec::<String>::new(), "one of two has half");
+    }
+
+    #[test]
+    fn each_sign_has_a_remedy() {
+        assert!(only(Found { sizes: &[20, 20, 20, 20, 0, 20], ..GOOD }).contains("1 of 6 clusters are empty"));
+        assert!(only(Found { sizes: &[40, 20, 20, 10, 10], ..GOOD }).contains("one cluster holds 40 %"));
+        assert!(only(Found { sizes: &[50, 30, 20], ..GOOD }).contains("50 %"));
+        assert_eq!(warnings(&Found { sizes: &[45, 30, 25], ..GOOD }), Vec::<String>::new());
+        assert!(only(Found { sizes: &[95, 5], ..GOOD }).contains("95 %"));
+        assert!(only(Found { confidence: Some(0.41), ..GOOD }).contains("mean confidence 0.41"));
+        assert!(only(Found { agreement: Some(0.3), ..GOOD }).contains("mean ARI 0.30"));
+    }
+
+    #[test]
+    fn a_loss_that_still_falls_wants_more_epochs() {
+        let line: Vec<f64> = (0..8).map(|epoch| 1.0 - 0.1 * f64::from(epoch)).collect();
+        assert!(only(Found { losses: &line, ..GOOD }).contains("more --epochs"));
+        let flat: Vec<f64> = (0..30).map(|epoch| 0.5f64.powi(epoch)).collect();
+        assert_eq!(warnings(&Found { losses: &flat, ..GOOD }), Vec::<String>::new());
+        let rising = [0.1, 0.2, 0.3, 0.4, 0.35, 0.3];
+        assert_eq!(warnings(&Found { losses: &rising, ..GOOD }), Vec::<String>::new());
+        let stopped = Found { losses: &line, ended: Ended::Patience, ..GOOD };
+        assert_eq!(warnings(&stopped), Vec::<String>::new());
+    }
+}
