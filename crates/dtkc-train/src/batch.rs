@@ -44,6 +44,9 @@ mod tests {
     use super::*;
     use dtkc_item::{ImageShape, ItemShape};
 
+    /// No clusters from a graph, however many there are.
+    const FINE: &str = "dtkc.start.from = 'fine'";
+
     fn config(text: &str, clusters: usize, items: usize) -> RunConfig {
         let text = format!("run.clusters = {clusters}\n{text}");
         let mut config = RunConfig::resolve(&[text.parse().unwrap()]).unwrap();
@@ -63,22 +66,27 @@ mod tests {
     #[test]
     fn many_clusters_get_six_images_each() {
         let free = 64 << 30;
-        assert_eq!([10, 20, 30, 100].map(|k| rows("", k, 7200, free)), [240, 240, 360, 1200]);
-        assert_eq!(rows("", 100, 400, free), 800, "no more than there are");
+        assert_eq!(
+            [10, 20, 25, 30].map(|k| rows("", k, 7200, free)),
+            [240, 240, 300, 240],
+            "those of a graph need none"
+        );
+        assert_eq!([30, 100].map(|k| rows(FINE, k, 7200, free)), [360, 1200]);
+        assert_eq!(rows(FINE, 100, 400, free), 800, "no more than there are");
         assert_eq!(rows("preset = 'authors'", 100, 7200, free), 120, "as it was published");
         assert_eq!(rows("method = 'kmeans'", 100, 7200, free), config("method = 'kmeans'", 100, 7200).plan.batch);
     }
 
     #[test]
     fn memory_bounds_it() {
-        let bounded = rows("", 100, 7200, 2 << 30);
+        let bounded = rows(FINE, 100, 7200, 2 << 30);
         assert!(bounded > 240 && bounded < 1200 && bounded.is_multiple_of(2), "{bounded}");
-        assert_eq!(rows("", 100, 7200, 1 << 20), 240);
+        assert_eq!(rows(FINE, 100, 7200, 1 << 20), 240);
     }
 
     #[test]
     fn the_sentence_says_why_and_how_to_undo_it() {
-        let text = suit_within(&mut config("", 100, 7200), 64 << 30).unwrap();
+        let text = suit_within(&mut config(FINE, 100, 7200), 64 << 30).unwrap();
         assert_eq!(
             text,
             "600 items a step (1,200 rows) instead of 120, because 100 clusters need more than that; --batch 240 keeps steps small"

@@ -289,7 +289,10 @@ fn many_clusters_enlarge_a_step_unless_somebody_chose_it() {
     let run = |name: &str, more: &[&str]| {
         let mut command = program();
         command.args(["fit", "--no-export", "--clusters", "40", "--runs", "1", "--epochs", "1", "--set"]);
-        command.args(["network.blocks=[{filters=4,kernel=3,convs=1}]", "--data"]).arg(&data).arg("--out");
+        command
+            .args(["start.from=fine", "--set", "network.blocks=[{filters=4,kernel=3,convs=1}]", "--data"])
+            .arg(&data)
+            .arg("--out");
         let output = command.arg(place.path(name)).args(more).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{text}");

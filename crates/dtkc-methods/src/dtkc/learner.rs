@@ -6,7 +6,8 @@ use burn::module::Module as _;
 use burn::tensor::{Device, Tensor};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::{
-    Augmenter, LossTerms, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel, Views,
+    Augmenter, LossTerms, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel,
+    Values, Views,
 };
 use dtkc_item::{Batch, Items};
 use dtkc_onnx::Network;
@@ -21,10 +22,13 @@ use crate::learner::{
 };
 use crate::optimizer::Optimizer;
 use crate::places::Pass;
-use crate::{LearnError, SettingError, Task};
+use crate::{LearnError, SettingError, Task, arrays};
 
 /// Images after which batch-norm statistics no longer change in a digit that matters.
 const STATISTICS_IMAGES: usize = 20_000;
+
+/// The name of that flag among the weights: it belongs to them, those of an earlier epoch may have none.
+const HAS_CLUSTERS: &str = "has_clusters";
 
 /// DTKC or DDC on its way.
 pub struct DtkcLearner {
@@ -37,6 +41,8 @@ pub struct DtkcLearner {
     model: Model,
     optimizer: Optimizer,
     surroundings: Surroundings,
+    /// Whether the output layer has clusters: it has none while the fine ones are learnt that they are made of.
+    has_clusters: bool,
     seed: u64,
 }
 
@@ -58,6 +64,7 @@ impl DtkcLearner {
             model: valid.init(&task.device.clone().autodiff(), seed),
             optimizer: Optimizer::new(&settings.optim),
             surroundings: Surroundings::default(),
+            has_clusters: false,
             seed,
         })
     }
@@ -137,14 +144,20 @@ impl DtkcLearner {
         if !self.upheavals(place.epochs).contains(&place.done) {
             return Ok(None);
         }
+        let evidence = self.evidence(data)?;
+        let is_first = place.done == self.start(place.epochs).0;
+        Ok(if is_first || evidence.has_empty_cluster() { evidence.groups() } else { None })
+    }
+
+    /// What the batches on which restarts are compared say about fine clusters.
+    fn evidence(&self, data: &mut dyn Passes) -> Result<Evidence, LearnError> {
         let mut evidence = Evidence::default();
         for batch in data.comparison() {
             let (batch, key) = batch?;
             let (x, _) = self.training_views(&batch, key, &self.device);
             evidence.add(&self.model.valid().forward_train(x));
         }
-        let is_first = place.done == self.start(place.epochs).0;
-        Ok(if is_first || evidence.has_empty_cluster() { evidence.groups() } else { None })
+        Ok(evidence)
     }
 }
 
@@ -201,6 +214,7 @@ impl Learner for DtkcLearner {
         if let Some(layer) = output {
             self.model.replace_output(layer)?;
             self.optimizer.forget(&self.model, &self.model.output_parameters());
+            self.has_clusters = true;
         }
         Ok(EpochEnd { regrouped, ..EpochEnd::default() })
     }
@@ -225,8 +239,16 @@ impl Learner for DtkcLearner {
         self.objective.evaluate(&output, views, Moment::LATE).read().total
     }
 
-    /// Replaces the running batch-norm statistics, which lag behind the weights, by those of clean images.
+    /// Makes clusters where training ended before there were any, and replaces the running batch-norm statistics, which
+    /// lag behind the weights, by those of clean images.
     fn settle(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
+        if matches!(self.start(self.epochs), (1.., StartKind::Fine)) && !self.has_clusters {
+            self.look_around(data)?;
+            if let Some(layer) = self.evidence(data)?.groups() {
+                self.model.replace_output(layer)?;
+                self.has_clusters = true;
+            }
+        }
         if !self.settings.refresh_statistics {
             return Ok(());
         }
@@ -252,11 +274,17 @@ impl Learner for DtkcLearner {
     }
 
     fn weights(&self) -> Vec<NamedArray> {
-        self.model.state()
+        let mut weights = self.model.state();
+        weights.push(NamedArray::list(HAS_CLUSTERS, Values::U32(vec![u32::from(self.has_clusters)])));
+        weights
     }
 
     fn set_weights(&mut self, weights: &[NamedArray]) -> Result<(), LearnError> {
-        Ok(self.model.load_state(weights)?)
+        let has_clusters = arrays::u32s(weights, HAS_CLUSTERS, Some(1))? == [1];
+        let weights: Vec<NamedArray> = weights.iter().filter(|array| array.name != HAS_CLUSTERS).cloned().collect();
+        self.model.load_state(&weights)?;
+        self.has_clusters = has_clusters;
+        Ok(())
     }
 
     fn progress(&self) -> Vec<NamedArray> {

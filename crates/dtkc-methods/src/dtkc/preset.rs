@@ -164,7 +164,7 @@ mod tests {
         assert_eq!((plus.loss.unfolding, plus.optim.epsilon), (Unfolding::Short, 1e-8));
         assert!(plus.loss.lambda > 0.0 && plus.paired() && plus.items_per_step(plan.batch) == 120);
         assert_eq!(settings(Preset::Plus, Method::Ddc).loss.lambda, 0.0);
-        assert_eq!([10, 20, 100].map(|k| plus.least_rows(k)), [120, 240, 1200]);
+        assert_eq!([10, 20, 25, 100].map(|k| plus.least_rows(k)), [120, 240, 300, 0]);
         assert_eq!(settings(Preset::Authors, Method::Dtkc).least_rows(100), 0, "a batch as it was published");
     }
 
