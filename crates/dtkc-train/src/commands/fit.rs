@@ -37,7 +37,8 @@ Methods, and when to use them:
 --lambda X adds companion objectives to dec, idec, dcn, spectralnet and dbc, too. --pretrained RUN takes the autoencoder of
 a run of dec, idec, dcn or spectralnet (of dbc for dbc).
 Presets of dtkc and ddc:
-  plus     ours, the default: balanced terms, random views that must agree, pruned restarts
+  plus     ours, the default: fine clusters first, random views and near neighbours that must agree; more than 25
+           clusters start from the graph of near neighbours
   paper    the paper's text
   authors  its code (DanielTrosten/DTKC), but for its gradient of the pairwise distance, which is wrong there
   tk-uco   the PyTorch code of its successor, but every image is scaled by its own range, biases start at 0 and the
@@ -67,10 +68,10 @@ pub(crate) struct Args {
     /// Where the settings start from; each method has its own, see below.
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
-    /// Independent restarts [default: 5; 20 with the published presets].
+    /// Independent restarts [default: 3; 20 with the published presets].
     #[arg(long, value_name = "N", visible_alias = "runs")]
     restarts: Option<u32>,
-    /// Most epochs of a restart [default: about 5000 steps; 100 epochs with the published presets].
+    /// Most epochs of a restart [default: about 3000 steps; 100 epochs with the published presets].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     epochs: Option<u32>,
     /// Images per step (with random views: half of them images, half their views) [default: 240 with plus, more for more
