@@ -25,7 +25,7 @@ if [ -e "$out/run/model.onnx" ]; then
 elif [ -e "$out/run/config.toml" ]; then
   "$bin/dtkc-train" resume "$out/run"
 else
-  "$bin/dtkc-train" fit --data "$out/glyphs.h5" --clusters 10 --runs 3 --epochs 12 --seed 1 --out "$out/run"
+  "$bin/dtkc-train" fit --data "$out/glyphs.h5" --clusters 10 --runs 1 --epochs 24 --seed 1 --out "$out/run"
 fi
 
 say "label the collection: $out/labels.csv and $out/gallery.html"
