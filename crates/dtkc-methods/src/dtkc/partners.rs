@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::LearnError;
 use crate::learner::Passes;
-use crate::nearest::{Images, Neighbours, Rows as _};
+use crate::nearest::{Images, Likeness, Neighbours, Rows as _};
 use crate::random::Random;
 
 /// Sides of the images that are compared: enough to tell who is near, and less sensitive to a pixel's move.
@@ -26,6 +26,8 @@ pub struct PartnerConfig {
     pub count: usize,
     /// Probability that one of them does.
     pub share: f64,
+    /// What makes images near: `pixels`, `outlines`, or `auto`, which is `pixels` only for many clusters.
+    pub by: Likeness,
 }
 
 impl PartnerConfig {
@@ -62,11 +64,12 @@ impl Partners {
         config: &PartnerConfig,
         data: &mut dyn Passes,
         shape: ImageShape,
+        clusters: usize,
         known: Vec<u32>,
     ) -> Result<Option<Self>, LearnError> {
-        let n = data.len();
+        let (n, by) = (data.len(), config.by.for_clusters(clusters));
         let reduced = ImageShape { height: shape.height.min(SIDE), width: shape.width.min(SIDE), ..shape };
-        if n * shape.len() > MOST_BYTES || Images::seconds_of_all_pairs(n, reduced) > LONGEST {
+        if n * shape.len() > MOST_BYTES || by.seconds_of_all_pairs(n, reduced) > LONGEST {
             data.say(&format!("{n} images are too many to look for near neighbours: random views alone are used"));
             return Ok(None);
         }
@@ -75,7 +78,7 @@ impl Partners {
         let count = config.count.min(n.saturating_sub(1));
         let nearest = match known.len() == n * count {
             true => Neighbours { count, items: known, squares: Vec::new() },
-            false => Neighbours::find(&images.reduced(SIDE), count, &|| data.stop())?,
+            false => by.neighbours(&images, SIDE, count, &|| data.stop())?,
         };
         Ok((count > 0).then_some(Self { share: config.share, images, nearest }))
     }

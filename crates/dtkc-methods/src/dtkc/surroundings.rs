@@ -42,7 +42,7 @@ impl Surroundings {
             return Ok(());
         }
         let table = std::mem::take(&mut self.table);
-        self.partners = Partners::find(&settings.neighbours, data, shape, table)?;
+        self.partners = Partners::find(&settings.neighbours, data, shape, clusters, table)?;
         if let (Some(partners), StartKind::Graph, true) =
             (&self.partners, settings.start.kind(clusters), self.given.is_empty())
         {

@@ -61,10 +61,20 @@ impl Images {
         Self { shape, pixels }
     }
 
-    /// Seconds that it takes to compare every pair of `n` images of this size, about, on two cores.
-    pub(crate) fn seconds_of_all_pairs(n: usize, shape: ImageShape) -> f64 {
-        (n as f64).powi(2) * shape.len() as f64 / PRODUCTS_PER_SECOND
+    /// The bytes of all of them.
+    pub(super) fn pixels(&self) -> &[u8] {
+        &self.pixels
     }
+
+    /// What each of them looks like.
+    pub(super) fn shape(&self) -> ImageShape {
+        self.shape
+    }
+}
+
+/// Seconds that it takes to compare every pair of `n` rows of so many values, about, on two cores.
+pub(super) fn seconds_of_all_pairs(n: usize, values: usize) -> f64 {
+    (n as f64).powi(2) * values as f64 / PRODUCTS_PER_SECOND
 }
 
 impl Rows for Images {

@@ -3,10 +3,15 @@
 //! | part | where |
 //! |---|---|
 //! | exact nearest neighbours of any rows | [`Neighbours`] |
-//! | all images of a set, as rows | `images.rs` |
+//! | what makes two images alike | [`Likeness`] |
+//! | all images of a set, as rows of pixels | `images.rs` |
+//! | the same as outlines | `outlines.rs` |
 
 mod images;
+mod likeness;
 mod neighbours;
+mod outlines;
 
 pub(crate) use images::Images;
+pub use likeness::Likeness;
 pub use neighbours::{Neighbours, Rows};

@@ -14,7 +14,7 @@ use super::settings::Settings;
 use crate::learner::{
     Answers, CLUSTERING, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
-use crate::nearest::Images;
+use crate::nearest::{Images, Likeness};
 use crate::optimizer::Optimizer;
 use crate::places::Pass;
 use crate::{LearnError, Task, arrays};
@@ -90,12 +90,13 @@ impl Learner for SpectralLearner {
             return Ok(());
         }
         let shape = self.model.valid_config().config().input;
-        announce(data, shape)?;
-        let images = Images::read(data, shape)?;
-        let Settings { neighbours, affinity, .. } = self.settings;
+        let Settings { neighbours, by, affinity, .. } = self.settings;
+        let by = by.for_clusters(self.clusters());
+        announce(data, shape, by)?;
+        let rows = by.rows(Images::read(data, shape)?);
         let options =
             SpectralOptions { clusters: self.clusters(), neighbours, affinity, residual: EXACT, seed: self.seed };
-        let found = spectral(&images, &options, &|text| data.note(text), &|| data.stop())?;
+        let found = spectral(rows.as_ref(), &options, &|text| data.note(text), &|| data.stop())?;
         self.labels = found.clustering.labels;
         self.centres = found.clustering.centres;
         self.embedding = found.embedding;
@@ -203,9 +204,9 @@ impl Learner for SpectralLearner {
 }
 
 /// Says how long it takes to compare every pair, and refuses what nobody would wait for.
-fn announce(data: &dyn Passes, shape: ImageShape) -> Result<(), LearnError> {
+fn announce(data: &dyn Passes, shape: ImageShape, by: Likeness) -> Result<(), LearnError> {
     let n = data.len();
-    let seconds = Images::seconds_of_all_pairs(n, shape);
+    let seconds = by.seconds_of_all_pairs(n, shape);
     if n > MOST_IMAGES {
         return Err(LearnError::Unsuitable(format!(
             "spectral clustering compares every pair of images, and {n} would take about {} on two cores: use at most \

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Affinity, SpectralLearner};
 use crate::kmeans::images;
 use crate::learner::Learner;
+use crate::nearest::Likeness;
 use crate::network;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task, TrainPlan};
@@ -17,6 +18,8 @@ use crate::{LearnError, Method, MethodTable, SettingError, Task, TrainPlan};
 pub struct Settings {
     /// Nearest others that every image is joined with. scikit-learn counts the image itself, too: its 10 are 9 here.
     pub neighbours: usize,
+    /// What makes images near: `pixels`, `outlines`, or `auto`, which is `pixels` only for many clusters.
+    pub by: Likeness,
     /// What an edge of the graph weighs.
     pub affinity: Affinity,
     /// The network that learns the clusters, so that new images can be assigned.
@@ -29,6 +32,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             neighbours: 10,
+            by: Likeness::Pixels,
             affinity: Affinity::Connectivity,
             network: NetworkConfig::default(),
             optim: OptimConfig::adam(1e-3),

@@ -1,0 +1,81 @@
+//! What makes two images alike.
+
+use dtkc_item::ImageShape;
+use serde::{Deserialize, Serialize};
+
+use super::neighbours::{Neighbours, Rows};
+use super::outlines::{self, Outlines};
+use super::{Images, images};
+use crate::LearnError;
+
+/// More clusters than this are mostly single things, which colours and shades tell apart; fewer are kinds of things, which
+/// shapes do.
+pub(crate) const MANY: usize = 25;
+
+/// Sides of the images whose outlines are taken: more detail is noise.
+const OUTLINED: usize = 32;
+
+/// What makes two images alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Likeness {
+    /// Equal values in the same pixels.
+    #[default]
+    Pixels,
+    /// Edges of the same direction in the same parts of the image.
+    Outlines,
+    /// `outlines`, or `pixels` where there are many clusters.
+    Auto,
+}
+
+impl Likeness {
+    /// What it means for so many clusters.
+    pub(crate) fn for_clusters(self, clusters: usize) -> Self {
+        match self {
+            Likeness::Auto if clusters > MANY => Likeness::Pixels,
+            Likeness::Auto => Likeness::Outlines,
+            other => other,
+        }
+    }
+
+    /// Seconds that it takes to compare every pair of `n` images of this shape, about, on two cores.
+    pub(crate) fn seconds_of_all_pairs(self, n: usize, shape: ImageShape) -> f64 {
+        let values = if self == Likeness::Pixels { shape.len() } else { outlines::WIDTH };
+        images::seconds_of_all_pairs(n, values)
+    }
+
+    /// The images as rows whose distances say how alike they are.
+    pub(crate) fn rows(self, images: Images) -> Box<dyn Rows> {
+        match self {
+            Likeness::Pixels => Box::new(images),
+            _ => {
+                let images = images.reduced(OUTLINED);
+                Box::new(Outlines::of(images.pixels(), images.shape()))
+            }
+        }
+    }
+
+    /// The images that are most like each one. Pixels are compared as means of squares, sides of at most `side`.
+    pub(crate) fn neighbours(
+        self,
+        images: &Images,
+        side: usize,
+        count: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Neighbours, LearnError> {
+        let side = if self == Likeness::Pixels { side } else { OUTLINED };
+        Neighbours::find(self.rows(images.reduced(side)).as_ref(), count, stop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_clusters_are_told_apart_by_pixels() {
+        let found = [2, 25, 26, 300].map(|k| Likeness::Auto.for_clusters(k));
+        assert_eq!(found, [Likeness::Outlines, Likeness::Outlines, Likeness::Pixels, Likeness::Pixels]);
+        assert_eq!(Likeness::Outlines.for_clusters(100), Likeness::Outlines);
+    }
+}
