@@ -18,6 +18,7 @@ fn restart(number: usize, loss: f64, scores: Option<(f64, f64)>) -> RestartFigur
         nmi: scores.map(|(_, nmi)| nmi),
         ari: None,
         used_clusters: 4,
+        pretrained: None,
         skipped_steps: 0,
     }
 }
