@@ -14,6 +14,7 @@ use crate::config::{Clusters, DataConfig, RunConfig};
 use crate::error::TrainError;
 use crate::forecast;
 use crate::log::{self, EpochRecord};
+use crate::pretrained;
 use crate::resources;
 use crate::restart::{Ended, Outcome, Restart};
 use crate::run_dir::RunDir;
@@ -116,7 +117,8 @@ pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) ->
     let mut trainer = Trainer::open(run, config.clone(), observer)?;
     trainer.set_begin(begin);
     let restarts = trainer.train()?;
-    let figures: Vec<_> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index))).collect();
+    let number = |restart: &Restart| pretrained::number_of(run.root(), &config, restart.index);
+    let figures: Vec<_> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index), number(r))).collect();
     let timing = timing(run, &config, trainer.unlogged())?;
     let mut summary = summarise(&config, figures, &restarts, timing)?;
     summary.warnings = warnings_of(run, summary.best_restart, &restarts)?;
@@ -124,7 +126,7 @@ pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) ->
     Ok(summary)
 }
 
-fn figures(restart: &Restart, seed: u64) -> Option<RestartFigures> {
+fn figures(restart: &Restart, seed: u64, pretrained: Option<usize>) -> Option<RestartFigures> {
     let outcome = restart.outcome.as_ref()?;
     Some(RestartFigures {
         restart: restart.index,
@@ -139,6 +141,7 @@ fn figures(restart: &Restart, seed: u64) -> Option<RestartFigures> {
         ari: outcome.scores.map(|[_, _, ari]| ari),
         used_clusters: outcome.sizes.iter().filter(|&&size| size > 0).count(),
         skipped_steps: restart.skipped,
+        pretrained,
     })
 }
 

@@ -43,6 +43,9 @@ pub struct RestartFigures {
     pub used_clusters: usize,
     /// Steps skipped because they were not finite.
     pub skipped_steps: usize,
+    /// The restart of another run whose pretraining it began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pretrained: Option<usize>,
 }
 
 /// Best, mean and standard deviation of one metric.
@@ -243,6 +246,7 @@ mod tests {
             ari: acc,
             used_clusters: 10,
             skipped_steps: 0,
+            pretrained: None,
         }
     }
 

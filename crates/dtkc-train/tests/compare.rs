@@ -203,6 +203,12 @@ fn a_stop_reaches_the_cell_and_the_same_command_goes_on_to_the_same_bits() {
     }
 }
 
+/// Settings with which dec and idec have epochs of milliseconds, and never converge, so that there is time for a stop.
+fn small(method: &str) -> Vec<String> {
+    let sets = ["network.hidden=[16,12]", "network.code=4", "pretraining.epochs=3", "update_interval=4", "tolerance=0"];
+    sets.iter().flat_map(|set| ["--set".to_owned(), format!("{method}.{set}")]).collect()
+}
+
 /// `compare` of dec and idec, which begin with the same autoencoder.
 #[cfg(unix)]
 fn compare_sharing(data: &Path, out: &Path, more: &[&str]) -> assert_cmd::Command {
@@ -210,12 +216,7 @@ fn compare_sharing(data: &Path, out: &Path, more: &[&str]) -> assert_cmd::Comman
     command.args(["compare", "--no-export", "--threads", "1", "--methods", "dec,idec", "--epochs", "100"]);
     command.args(["--set", "plan.batch=24", "--set", "run.comparison_batches=2"]);
     for method in ["dec", "idec"] {
-        // Never converged, so that there is time for a stop.
-        for set in
-            ["network.hidden=[16,12]", "network.code=4", "pretraining.epochs=3", "update_interval=4", "tolerance=0"]
-        {
-            command.args(["--set", &format!("{method}.{set}")]);
-        }
+        command.args(small(method));
     }
     command.arg("--out").arg(out).args(more).arg("--data").arg(data);
     command
@@ -268,6 +269,98 @@ fn a_cell_that_takes_over_a_pretraining_goes_on_after_a_stop_to_the_same_bits() 
         assert_eq!(after.as_array().unwrap().len(), 3, "{method}");
         assert_eq!((&after[0], &after[1]), (&before[0], &before[1]), "{method}");
     }
+    let third = |method: &str| {
+        std::fs::read(out.join("a").join(method).join("checkpoints/restart-002.pretrained.ckpt")).unwrap()
+    };
+    assert!(third("dec") == third("idec"), "restarts of idec share autoencoders");
+}
+
+/// `compare` of these variants of dec.
+fn compare_variants(data: &Path, out: &Path, methods: &str, more: &[&str]) -> assert_cmd::Command {
+    let mut command = program();
+    command.args(["compare", "--no-export", "--threads", "1", "--epochs", "3", "--set", "plan.batch=24"]);
+    command.args(["--set", "run.comparison_batches=2"]).args(small("dec")).args(["--methods", methods]);
+    command.arg("--out").arg(out).args(more).arg("--data").arg(data);
+    command
+}
+
+fn pretrained(out: &Path, cell: &str, restart: usize) -> Vec<u8> {
+    let name = format!("restart-{restart:03}.pretrained.ckpt");
+    std::fs::read(out.join("a").join(cell).join("checkpoints").join(name)).unwrap()
+}
+
+#[test]
+fn a_method_with_companions_stands_beside_itself_without() {
+    const WITH: &str = "dec+lambda=0.5";
+    let place = Place::new();
+    let a = place.dataset("a.h5", 90, true);
+    let out = place.path("cmp");
+    let run = |methods: &str, more: &[&str]| compare_variants(&a, &out, methods, more).output().unwrap();
+    let first = run("dec,dec+lambda=0.5,dec+loss.lambda=0.5,dec+pretraining.epochs=2", &["--runs", "2"]);
+    succeeded(&first);
+    let said = text(&first.stderr);
+    assert!(said.contains("cell 2 of 3: a/dec+lambda=0.5 begins"), "the same changes are one cell: {said}");
+
+    // Equal autoencoders at equal restarts, but for the one that changed them.
+    let log = |cell: &str| read(&out.join("a").join(cell).join("log.jsonl"));
+    assert!(log("dec").contains("\"pretraining\"") && !log(WITH).contains("\"pretraining\""));
+    assert!(log(WITH).contains("companion_1") && !log("dec").contains("companion_1"));
+    assert!(log("dec+pretraining.epochs=2").contains("\"pretraining\""));
+    (0..2).for_each(|restart| assert!(pretrained(&out, "dec", restart) == pretrained(&out, WITH, restart)));
+    let config: toml::Table = read(&out.join("a").join(WITH).join("config.toml")).parse().unwrap();
+    assert_eq!(config["dec"]["loss"]["lambda"].as_float(), Some(0.5));
+    assert_eq!(config["dec"]["network"]["code"].as_integer(), Some(4), "settings of the method count, too");
+
+    let rows = |file: &str| read(&out.join(file)).lines().map(str::to_owned).collect::<Vec<_>>();
+    let differences = rows("comparison-differences.csv");
+    assert!(differences.len() == 4 && differences[1].starts_with("a,dec,dec+lambda=0.5,2,"), "{differences:?}");
+    assert!(rows("comparison.csv")[2].starts_with("a,90,3,3,dec+lambda=0.5,any,2,"));
+    let all = json(&out.join("comparison.json"));
+    let row = &all["datasets"][0]["methods"][1];
+    assert_eq!((&row["method"], &row["pretrained_by"]), (&Value::from(WITH), &Value::from("dec")));
+
+    // Only the variant, under another name, with more restarts than dec has: they share autoencoders.
+    let before = json(&out.join("a").join(WITH).join("summary.json"))["restarts"].clone();
+    let alone = run("dec,dec+loss.lambda=0.5", &["--runs", "3", "--only", "a/dec+loss.lambda=0.5"]);
+    succeeded(&alone);
+    assert!(text(&alone.stderr).contains("cell 1 of 1: a/dec+lambda=0.5 goes on"), "{}", text(&alone.stderr));
+    assert!(!out.join("a/dec+loss.lambda=0.5").exists());
+    let note = "- dec+lambda=0.5: 3 restarts share 2 pretrained autoencoders";
+    assert!(text(&alone.stdout).contains(note), "{}", text(&alone.stdout));
+    // More of all, in any order: the new ones have their own.
+    succeeded(&run("dec+lambda=0.5,dec", &["--runs", "4"]));
+    let after = json(&out.join("a").join(WITH).join("summary.json"))["restarts"].clone();
+    assert_eq!((&after[0], &after[1]), (&before[0], &before[1]), "what was there stays");
+    let numbers: Vec<_> = (0..4).map(|restart| after[restart]["pretrained"].as_u64()).collect();
+    assert_eq!(numbers, [Some(0), Some(1), Some(0), Some(3)]);
+    (0..4).for_each(|restart| assert!(pretrained(&out, "dec", restart) == pretrained(&out, WITH, restart)));
+    assert!(read(&out.join("comparison.md")).contains("4 restarts share 3 pretrained autoencoders"));
+    let differences = rows("comparison-differences.csv");
+    assert!(differences[1].starts_with("a,dec,dec+lambda=0.5,4,"), "{differences:?}");
+}
+
+#[test]
+fn a_comparison_that_grew_is_the_same_as_one_made_at_once() {
+    let place = Place::new();
+    let a = place.dataset("a.h5", 60, true);
+    // Both have the same name while they are made: a run remembers where its pretraining came from.
+    let (out, whole) = (place.path("cmp"), place.path("whole"));
+    let run = |runs: &str| {
+        compare_variants(&a, &out, "dec,dec+lambda=0.5", &["--runs", runs, "--quiet"]).assert().success();
+    };
+    run("3");
+    std::fs::rename(&out, &whole).unwrap();
+    run("1");
+    run("3");
+    let weights = |root: &Path, cell: &str, restart: usize| {
+        std::fs::read(root.join("a").join(cell).join(format!("checkpoints/restart-{restart:03}.best.ckpt"))).unwrap()
+    };
+    for cell in ["dec", "dec+lambda=0.5"] {
+        for restart in 0..3 {
+            assert!(weights(&whole, cell, restart) == weights(&out, cell, restart), "{cell} {restart}");
+        }
+    }
+    assert!(!read(&out.join("comparison.md")).contains("share"));
 }
 
 #[test]
@@ -275,7 +368,7 @@ fn mistakes_get_one_sentence_and_leave_nothing() {
     let place = Place::new();
     let (a, bare) = (place.dataset("a.h5", 30, true), place.dataset("bare.h5", 30, false));
     let out = place.path("cmp");
-    let cases: [(&[&str], i32, &[&str]); 10] = [
+    let cases: [(&[&str], i32, &[&str]); 16] = [
         (&["--clusters", "b=3"], 2, &["called b", "there are a"]),
         (&["--clusters", "a=one"], 2, &["a=one", "mnist=10"]),
         (&["--only", "usps"], 2, &["called usps", "dtkc"]),
@@ -286,6 +379,12 @@ fn mistakes_get_one_sentence_and_leave_nothing() {
         (&["--set", "loss.sigma=1"], 2, &["whose setting"]),
         (&["--set", "ddc.loss.sigmo=1"], 2, &["sigmo"]),
         (&["--against", "nature"], 2, &["paper"]),
+        (&["--methods", "dec+loss.lamda=1"], 2, &["dec+loss.lamda=1: ", "did you mean `lambda`"]),
+        (&["--methods", "dec+lambda=-1"], 2, &["dec+lambda=-1: ", "between 0 and 1e6"]),
+        (&["--methods", "ddc,ddc+preset=autors"], 2, &["ddc+preset=autors: ", "authors"]),
+        (&["--methods", "dec+network.hidden=[5]"], 2, &["'['", "--set METHOD.KEY=VALUE"]),
+        (&["--methods", "dec+lambda"], 2, &["+KEY=VALUE"]),
+        (&["--only", "ddc+lambda=1"], 2, &["called ddc+lambda=1"]),
     ];
     for (flags, code, words) in cases {
         let (found, text) = failure(&mut compare(&[&a], &out, BLOCKS, flags));

@@ -138,6 +138,7 @@ fn a_pretraining_on_images_of_another_size_is_refused_in_one_sentence() {
             assert!(code == 1 && text.lines().count() == 1, "{method}: {code} {text}");
             assert!(text.contains("the pretrained autoencoder does not fit"), "{method}: {text}");
             assert!(text.contains("pretrain one on images of this size"), "{method}: {text}");
+            assert!(!place.path("bad").exists(), "{method}");
         }
     }
 }

@@ -129,7 +129,9 @@ fn a_pretraining_that_does_not_fit_is_refused_in_one_sentence() {
     let from = first.to_str().unwrap();
     let fails = |method: Method, from: &str, set: &str| {
         let command = fit(method, &data, &place.path("bad"), &["--pretrained", from, "--force", "--set", set]);
-        failure(&mut assert_cmd::Command::from_std(command))
+        let failed = failure(&mut assert_cmd::Command::from_std(command));
+        assert!(!place.path("bad").exists(), "something was left behind: {failed:?}");
+        failed
     };
     let (code, text) = fails(Method::Dec, from, "network.code=5");
     assert!(code == 1 && text.contains("does not fit") && text.lines().count() == 1, "{code} {text}");
@@ -138,6 +140,22 @@ fn a_pretraining_that_does_not_fit_is_refused_in_one_sentence() {
     let empty = place.path("nothing");
     let (_, text) = fails(Method::Dec, empty.to_str().unwrap(), "run.seed=0");
     assert!(text.contains("holds no run") && text.lines().count() == 1, "{text}");
+
+    // A run that would be replaced is still there, also when it is the one that is named.
+    let before = common::content(&first);
+    let set = ["--pretrained", from, "--force", "--set", "network.code=5"];
+    let (_, text) = failure(&mut assert_cmd::Command::from_std(fit(Method::Dec, &data, &first, &set)));
+    assert!(text.contains("its own pretraining") && text.lines().count() == 1, "{text}");
+    assert!(before == common::content(&first));
+
+    let file = first.join("checkpoints/restart-000.pretrained.ckpt");
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+    let (code, text) = fails(Method::Idec, from, "run.seed=0");
+    assert!(code == 1 && text.contains("is damaged") && text.lines().count() == 1, "{code} {text}");
+    std::fs::remove_file(&file).unwrap();
+    let (code, text) = fails(Method::Idec, from, "run.seed=0");
+    assert!(code == 1 && text.contains("no finished pretraining") && text.lines().count() == 1, "{code} {text}");
 }
 
 #[test]

@@ -9,7 +9,9 @@ use dtkc_files::Sources;
 use dtkc_human as human;
 use dtkc_methods::Method;
 use dtkc_train::TrainError;
-use dtkc_train::compare::{self, Asked, ClustersFor, Failed, PassedOn, Place, Record, Selection, files, plan, table};
+use dtkc_train::compare::{
+    self, Asked, ClustersFor, Failed, PassedOn, Place, Record, Selection, Variant, files, plan, table,
+};
 use dtkc_train::device::DeviceName;
 
 use super::print;
@@ -20,9 +22,13 @@ Examples:
   dtkc-train compare --data usps.h5 --methods dtkc,ddc --runs 5 --budget 2h --against paper --out cmp
   dtkc-train compare --data photos.h5 usps.h5 --clusters photos=12 --out cmp
   dtkc-train compare --data usps.h5 --preset dtkc=authors --set ddc.loss.sigma=0.3 --set plan.batch=240 --out cmp
+  dtkc-train compare --data usps.h5 --methods dec,dec+lambda=0.01,ddc,ddc+preset=authors --runs 10 --out cmp
   dtkc-train compare --data usps.h5 coil.h5 --skip coil/dtkc --out cmp
   dtkc-train compare --tables --against paper --out cmp       only writes the tables again
 
+A variant is a method with changes, each +KEY=VALUE as --set KEY=VALUE of fit (lambda for loss.lambda, preset for --preset).
+It is a cell with that name. Its settings win over --set of its method, its preset over --preset; a setting always wins over
+a preset. Methods and variants that would pretrain the same autoencoder take it over from one of them, restart by restart.
 Every cell is an ordinary run in OUT/DATASET/METHOD, made by a process of its own: a method that fails costs its cell,
 which is listed with the reason and tried again by the same command. After Ctrl-C or a crash the same command goes on. A
 larger --runs adds restarts, other --data and --methods add cells. Restart i of every method has the same seed. Restarts
@@ -39,7 +45,7 @@ pub(crate) struct Args {
     /// Folder of the comparison; it may hold one that goes on.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Methods, or `all`.
+    /// Methods, variants of methods (METHOD+KEY=VALUE+...), or `all`.
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "all", value_parser = methods)]
     methods: Vec<Chosen>,
     /// Restarts of every cell.
@@ -48,7 +54,7 @@ pub(crate) struct Args {
     /// Numbers of clusters, such as 10 or mnist=10,coil=100 [default: the number of classes].
     #[arg(long, value_name = "K|SET=K", num_args = 1.., value_delimiter = ',')]
     clusters: Vec<ClustersFor>,
-    /// Only cells with these names: a method, a dataset, or dataset/method.
+    /// Only cells with these names: a method or variant, a dataset, or dataset/method.
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     only: Vec<String>,
     /// No cells with these names.
@@ -106,16 +112,19 @@ enum Against {
 }
 
 /// A value of `--methods`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 enum Chosen {
     All,
-    One(Method),
+    One(Variant),
 }
 
 fn methods(text: &str) -> Result<Chosen, String> {
     match text {
         "all" => Ok(Chosen::All),
-        name => name.parse().map(Chosen::One).map_err(|error: dtkc_methods::SettingError| format!("{error}, or all")),
+        name => name.parse().map(Chosen::One).map_err(|error| match error {
+            TrainError::Config(error) => format!("{error}, or all"),
+            error => error.to_string(),
+        }),
     }
 }
 
@@ -127,7 +136,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         return if args.quiet { Ok(()) } else { print(&files::markdown(&comparison)) };
     }
     let (out, quiet, asked) = (args.out.clone(), args.quiet, args.asked());
-    asked.passed_on.check(&asked.methods)?;
+    asked.passed_on.check(&asked.variants)?;
     let sets = plan::look_at(&asked)?;
     let cells = plan::cells(&asked, &sets)?;
     let sources = Sources::of(&asked.data);
@@ -159,17 +168,17 @@ fn complaint(failed: &[Failed], cells: usize) -> Option<String> {
 
 impl Args {
     fn asked(self) -> Asked {
-        let mut methods: Vec<Method> = Vec::new();
+        let mut variants: Vec<Variant> = Vec::new();
         for chosen in self.methods {
             let more = match chosen {
-                Chosen::All => Method::ALL.to_vec(),
-                Chosen::One(method) => vec![method],
+                Chosen::All => Method::ALL.map(Variant::from).to_vec(),
+                Chosen::One(variant) => vec![variant],
             };
-            methods.extend(more.into_iter().filter(|method| !methods.contains(method)).collect::<Vec<_>>());
+            variants.extend(more.into_iter().filter(|variant| !variants.contains(variant)).collect::<Vec<_>>());
         }
         Asked {
             data: self.data,
-            methods,
+            variants,
             clusters: self.clusters,
             restarts: self.runs as usize,
             selection: Selection { only: self.only, skip: self.skip },

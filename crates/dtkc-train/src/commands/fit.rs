@@ -1,6 +1,6 @@
 //! `dtkc-train fit`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, builder::PossibleValuesParser};
@@ -149,11 +149,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     config.data = pipeline::describe_data(&config.data.path)?;
     let terminal = args.after.terminal();
     pipeline::prepare(&mut config, layers.iter().any(names_batch), &terminal)?;
+    // Before there is anything of the new run, and while there is all of the one that it may replace.
+    pretrained::check(&args.out, &config)?;
     let existing = if args.force { Existing::Replace } else { Existing::Refuse };
     let run = RunDir::create(&args.out, existing)?;
-    if !config.run.pretrained.is_empty() {
-        config.run.pretrained_hash = pretrained::adopt(Path::new(&config.run.pretrained), &run)?;
-    }
+    pretrained::adopt(&run, &mut config)?;
     config.write(&run.config())?;
     resume::go_on(&run, config, &args.after, &terminal)
 }

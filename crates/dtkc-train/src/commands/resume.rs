@@ -6,9 +6,9 @@ use dtkc_cli::Terminal;
 use dtkc_train::config::RunConfig;
 use dtkc_train::device::DeviceName;
 use dtkc_train::export::{self, ExportOptions};
-use dtkc_train::pipeline;
 use dtkc_train::run_dir::RunDir;
 use dtkc_train::saved::Saved;
+use dtkc_train::{pipeline, pretrained};
 
 use super::{print, print_json};
 
@@ -69,6 +69,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     pipeline::check_data(&config)?;
     if is_moved {
         // Only now: a wrong file must not take the place of the right one.
+        config.write(&run.config())?;
+    }
+    if pretrained::take_more(&run, &mut config)? {
         config.write(&run.config())?;
     }
     go_on(&run, config, &args.after, &args.after.terminal())

@@ -8,6 +8,7 @@ use std::time::Duration;
 use dtkc_methods::Method;
 use toml::{Table, Value};
 
+use super::Variant;
 use crate::config::RunConfig;
 use crate::device::DeviceName;
 use crate::error::TrainError;
@@ -20,8 +21,8 @@ const EVERYBODYS: [&str; 3] = ["plan", "run", "prune"];
 pub struct Asked {
     /// The dataset files.
     pub data: Vec<PathBuf>,
-    /// The methods.
-    pub methods: Vec<Method>,
+    /// The methods, and variants of them.
+    pub variants: Vec<Variant>,
     /// Numbers of clusters where they are not the numbers of classes.
     pub clusters: Vec<ClustersFor>,
     /// Restarts of each cell.
@@ -60,7 +61,7 @@ impl FromStr for ClustersFor {
     }
 }
 
-/// Which cells: names of methods, of datasets, or `DATASET/METHOD`.
+/// Which cells: names of variants, of datasets, or `DATASET/VARIANT`.
 #[derive(Debug, Clone, Default)]
 pub struct Selection {
     /// Only those that one of these names; all where there is none.
@@ -71,8 +72,8 @@ pub struct Selection {
 
 impl Selection {
     /// Whether a cell is wanted.
-    pub fn wants(&self, set: &str, method: Method) -> bool {
-        let named = |name: &String| names(name, set, method);
+    pub fn wants(&self, set: &str, variant: &Variant) -> bool {
+        let named = |name: &String| names(name, set, variant);
         (self.only.is_empty() || self.only.iter().any(named)) && !self.skip.iter().any(named)
     }
 
@@ -83,10 +84,11 @@ impl Selection {
 }
 
 /// Whether `name` names the cell.
-pub(super) fn names(name: &str, set: &str, method: Method) -> bool {
+pub(super) fn names(name: &str, set: &str, variant: &Variant) -> bool {
+    let is_variant = |name: &str| name.parse::<Variant>().is_ok_and(|named| named == *variant);
     match name.rsplit_once('/') {
-        Some((a, b)) => a == set && b == method.name(),
-        None => name == set || name == method.name(),
+        Some((a, b)) => a == set && is_variant(b),
+        None => name == set || is_variant(name),
     }
 }
 
@@ -115,39 +117,42 @@ pub struct PassedOn {
 
 impl PassedOn {
     /// Refuses what no run would take, before any of them begins.
-    pub fn check(&self, methods: &[Method]) -> Result<(), TrainError> {
+    pub fn check(&self, variants: &[Variant]) -> Result<(), TrainError> {
         for word in &self.presets {
             split_preset(word)?;
         }
         for word in &self.sets {
             owner(word)?;
         }
-        for &method in methods {
-            let mut layer = Table::new();
-            layer.insert("method".into(), Value::from(method.name()));
-            if let Some(preset) = self.preset(method) {
-                layer.insert("preset".into(), Value::from(preset));
-            }
-            for setting in self.sets(method) {
-                dtkc_settings::set(&mut layer, setting)?;
-            }
-            RunConfig::resolve(&[layer])?;
+        for variant in variants {
+            // The number of clusters is no setting of a method: any will do.
+            let resolved =
+                layer_of(variant.method(), &self.deciding(variant, 2)).and_then(|l| RunConfig::resolve(&[l]));
+            resolved.map_err(|error| match variant.is_plain() {
+                true => error,
+                false => TrainError::Setting(format!("{variant}: {error}")),
+            })?;
         }
         Ok(())
     }
 
-    /// The flags of `fit` that decide what a restart of a method becomes.
-    pub fn deciding(&self, method: Method, clusters: usize) -> Vec<String> {
+    /// The flags of `fit` that decide what a restart of a variant becomes. What it changes itself wins: `fit` lets flags win
+    /// over `--set`, so that those are left out whose setting it changes.
+    pub fn deciding(&self, variant: &Variant, clusters: usize) -> Vec<String> {
+        let method = variant.method();
         let mut words = vec!["--clusters".to_owned(), clusters.to_string()];
         let mut flag =
             |name: &str, value: Option<String>| words.extend(value.map(|v| [name.to_owned(), v]).into_iter().flatten());
-        flag("--preset", self.preset(method).map(str::to_owned));
-        flag("--epochs", self.epochs.map(|n| n.to_string()));
+        flag("--preset", variant.preset().or_else(|| self.preset(method)).map(str::to_owned));
+        flag("--epochs", self.epochs.filter(|_| !variant.changes("plan.epochs")).map(|n| n.to_string()));
         flag("--seed", self.seed.map(|n| n.to_string()));
         for setting in self.sets(method) {
             flag("--set", Some(setting.to_owned()));
         }
-        words.push(if self.prune { "--prune" } else { "--no-prune" }.to_owned());
+        variant.sets().for_each(|setting| flag("--set", Some(setting)));
+        if !variant.changes("plan.prune") {
+            words.push(if self.prune { "--prune" } else { "--no-prune" }.to_owned());
+        }
         words
     }
 
@@ -174,6 +179,26 @@ impl PassedOn {
             _ => None,
         })
     }
+}
+
+/// The layer of settings that flags made by [`PassedOn::deciding`] are to `fit`, as far as methods are concerned.
+pub(super) fn layer_of(method: Method, words: &[String]) -> Result<Table, TrainError> {
+    let mut layer = Table::new();
+    dtkc_settings::insert(&mut layer, "method", Value::from(method.name()));
+    let pairs = || words.iter().zip(words.iter().skip(1));
+    for (_, setting) in pairs().filter(|(flag, _)| *flag == "--set") {
+        dtkc_settings::set(&mut layer, setting)?;
+    }
+    for (flag, value) in pairs() {
+        let number = || value.parse::<i64>().map_or_else(|_| Value::from(value.as_str()), Value::from);
+        match flag.as_str() {
+            "--preset" => dtkc_settings::insert(&mut layer, "preset", Value::from(value.as_str())),
+            "--epochs" => dtkc_settings::insert(&mut layer, "plan.epochs", number()),
+            "--seed" => dtkc_settings::insert(&mut layer, "run.seed", number()),
+            _ => {}
+        }
+    }
+    Ok(layer)
 }
 
 fn split_preset(word: &str) -> Result<(Method, &str), TrainError> {
@@ -206,6 +231,10 @@ fn owner(word: &str) -> Result<Option<Method>, TrainError> {
 mod tests {
     use super::*;
 
+    fn variant(name: &str) -> Variant {
+        name.parse().unwrap()
+    }
+
     #[test]
     fn clusters_are_for_one_or_for_all() {
         assert_eq!("10".parse(), Ok(ClustersFor { set: None, clusters: 10 }));
@@ -220,12 +249,14 @@ mod tests {
         let wants = |only: &[&str], skip: &[&str]| {
             let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
             let selection = Selection { only: list(only), skip: list(skip) };
-            let cells = [("usps", Method::Dtkc), ("usps", Method::Ddc), ("coil", Method::Dtkc), ("coil", Method::Ddc)];
-            cells.map(|(set, method)| selection.wants(set, method))
+            let cells = [("usps", "dtkc"), ("usps", "ddc"), ("coil", "dtkc"), ("coil", "ddc+preset=paper+lambda=0")];
+            cells.map(|(set, name)| selection.wants(set, &variant(name)))
         };
         assert_eq!(wants(&[], &[]), [true; 4]);
         assert_eq!(wants(&["usps"], &[]), [true, true, false, false]);
-        assert_eq!(wants(&["ddc"], &["coil/ddc"]), [false, true, false, false]);
+        assert_eq!(wants(&["ddc"], &[]), [false, true, false, false], "no variants of it");
+        let other_words = "coil/ddc+loss.lambda=0+preset=paper";
+        assert_eq!(wants(&["ddc", "coil"], &[other_words]), [false, true, true, false]);
         assert_eq!(wants(&["usps/dtkc", "coil"], &[]), [true, false, true, true]);
         assert_eq!(wants(&[], &["dtkc"]), [false, true, false, true]);
     }
@@ -239,11 +270,16 @@ mod tests {
             epochs: Some(7),
             ..PassedOn::default()
         };
-        told.check(&Method::ALL).unwrap();
+        told.check(&Method::ALL.map(Variant::from)).unwrap();
         let expected = "--clusters 10 --preset paper --epochs 7 --set loss.lambda=0.1 --set plan.batch=24 --no-prune";
-        assert_eq!(told.deciding(Method::Dtkc, 10).join(" "), expected);
+        assert_eq!(told.deciding(&variant("dtkc"), 10).join(" "), expected);
         let expected = "--clusters 3 --epochs 7 --set plan.batch=24 --set plan.patience=3 --no-prune";
-        assert_eq!(told.deciding(Method::Ddc, 3).join(" "), expected);
+        assert_eq!(told.deciding(&variant("ddc"), 3).join(" "), expected);
+        let expected = "--clusters 3 --preset authors --set loss.lambda=0.1 --set plan.batch=24 --set loss.kernel=naive \
+                        --set loss.lambda=0.2 --set plan.epochs=9 --set plan.prune=true";
+        let own = variant("dtkc+plan.prune=true+preset=authors+lambda=0.2+plan.epochs=9+loss.kernel=naive");
+        assert_eq!(told.deciding(&own, 3).join(" "), expected, "its own changes come last and win");
+        told.check(&[own]).unwrap();
     }
 
     #[test]
@@ -251,7 +287,7 @@ mod tests {
         let said = |preset: &str, set: &str| {
             let list = |word: &str| if word.is_empty() { vec![] } else { vec![word.to_owned()] };
             let told = PassedOn { presets: list(preset), sets: list(set), ..PassedOn::default() };
-            told.check(&[Method::Dtkc]).unwrap_err().to_string()
+            told.check(&[Method::Dtkc.into()]).unwrap_err().to_string()
         };
         assert!(said("authors", "").contains("--preset dtkc=authors"));
         assert!(said("dctk=authors", "").contains("dctk"));
@@ -259,5 +295,25 @@ mod tests {
         assert!(said("", "loss.lambda=1").contains("whose setting"));
         assert!(said("", "dtkc.loss.lamda=1").contains("lambda"));
         assert!(said("", "plan.bach=1").contains("plan.bach"));
+        for (name, words) in [
+            ("dec+loss.lamda=1", "did you mean `lambda`"),
+            ("dec+lambda=-1", "loss.lambda = -1"),
+            ("dec+lambda=much", "loss.lambda must be a number"),
+            ("ddc+lambda=0.1", "ddc has no companion objectives"),
+            ("ddc+preset=autors", "autors"),
+        ] {
+            let text = PassedOn::default().check(&[variant("dec"), variant(name)]).unwrap_err().to_string();
+            assert!(text.starts_with(&format!("{name}: ")) && text.contains(words), "{text}");
+        }
+    }
+
+    #[test]
+    fn flags_are_read_as_fit_reads_them() {
+        let told =
+            PassedOn { epochs: Some(7), seed: Some(3), sets: vec!["plan.epochs=2".into()], ..PassedOn::default() };
+        let layer = layer_of(Method::Dec, &told.deciding(&variant("dec+preset=usps+lambda=1"), 3)).unwrap();
+        let config = RunConfig::resolve(&[layer]).unwrap();
+        assert_eq!((config.method, config.preset.as_str()), (Method::Dec, "usps"));
+        assert_eq!((config.plan.epochs, config.run.seed), (7, 3));
     }
 }

@@ -1,20 +1,18 @@
-//! One method on one dataset, in the words of the program that makes it.
+//! One variant of a method on one dataset, in the words of the program that makes it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dtkc_methods::Method;
+use super::{PassedOn, STOP_WITH_INPUT, Variant};
 
-use super::{PassedOn, STOP_WITH_INPUT};
-
-/// One method on one dataset.
+/// One variant of a method on one dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     /// The dataset's name.
     pub set: String,
-    /// The method.
-    pub method: Method,
+    /// The method with its changes.
+    pub variant: Variant,
     /// The dataset's file.
     pub data: PathBuf,
     /// The flags of `fit` that decide what a restart becomes.
@@ -43,19 +41,19 @@ pub(super) struct Start<'a> {
     pub told: &'a PassedOn,
     /// Its part of the time.
     pub budget: Option<Duration>,
-    /// A run of another method with the same pretraining.
+    /// A run of another variant with the same pretraining.
     pub pretrained: Option<&'a Path>,
 }
 
 impl Cell {
-    /// Its name: `DATASET/METHOD`.
+    /// Its name: `DATASET/VARIANT`.
     pub fn name(&self) -> String {
-        format!("{}/{}", self.set, self.method)
+        format!("{}/{}", self.set, self.variant)
     }
 
     /// Its run directory.
     pub fn folder(&self, root: &Path) -> PathBuf {
-        folder(root, &self.set, self.method)
+        folder(root, &self.set, &self.variant)
     }
 
     /// The arguments of its process.
@@ -74,7 +72,7 @@ impl Cell {
     fn fit(&self, root: &Path, start: &Start<'_>) -> Vec<OsString> {
         let mut words: Vec<OsString> = vec!["fit".into()];
         words.extend(flag("--out", self.folder(root)));
-        words.extend(flag("--method", self.method.name()));
+        words.extend(flag("--method", self.variant.method().name()));
         words.extend(flag("--restarts", self.restarts.to_string()));
         words.extend(self.settings.iter().map(OsString::from));
         words.extend(start.told.device.iter().flat_map(|device| flag("--device", device.to_string())));
@@ -85,9 +83,9 @@ impl Cell {
     }
 }
 
-/// The run directory of a method on a dataset.
-pub(super) fn folder(root: &Path, set: &str, method: Method) -> PathBuf {
-    root.join(set).join(method.name())
+/// The run directory of a variant on a dataset.
+pub(super) fn folder(root: &Path, set: &str, variant: &Variant) -> PathBuf {
+    root.join(set).join(variant.name())
 }
 
 fn flag(name: &str, value: impl AsRef<std::ffi::OsStr>) -> [OsString; 2] {
@@ -95,6 +93,7 @@ fn flag(name: &str, value: impl AsRef<std::ffi::OsStr>) -> [OsString; 2] {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -102,7 +101,7 @@ mod tests {
     fn a_cell_is_made_by_fit_and_goes_on_by_resume() {
         let cell = Cell {
             set: "usps".into(),
-            method: Method::Ddc,
+            variant: "ddc+preset=paper".parse().unwrap(),
             data: "usps.h5".into(),
             settings: vec!["--clusters".into(), "10".into(), "--no-prune".into()],
             restarts: 20,
@@ -114,11 +113,11 @@ mod tests {
             words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ").replace('\\', "/")
         };
         let end = "--data usps.h5 --threads 2 --no-export --stop-with-input";
-        let fit = "fit --out cmp/usps/ddc --method ddc --restarts 20 --clusters 10 --no-prune";
+        let fit = "fit --out cmp/usps/ddc+preset=paper --method ddc --restarts 20 --clusters 10 --no-prune";
         assert_eq!(words(start(Begin::New, None, None)), format!("{fit} {end}"));
         let (time, other) = (Some(Duration::from_millis(90_500)), Some(Path::new("cmp/usps/dec")));
         let more = format!("{fit} --budget 90.500s --pretrained cmp/usps/dec --force {end}");
         assert_eq!(words(start(Begin::Anew, time, other)), more);
-        assert_eq!(words(start(Begin::Resume, time, other)), format!("resume cmp/usps/ddc {end}"));
+        assert_eq!(words(start(Begin::Resume, time, other)), format!("resume cmp/usps/ddc+preset=paper {end}"));
     }
 }

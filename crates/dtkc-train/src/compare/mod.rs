@@ -1,13 +1,15 @@
 //! Methods x datasets x restarts, and the paper's table of them.
 //!
-//! A cell is one method on one dataset: an ordinary run directory `OUT/DATASET/METHOD`, made by a process of its own, so
-//! that a method that breaks down costs its cell only, and the memory of each is its own. `OUT/cells.json` says what was
+//! A cell is one method, or a variant of it, on one dataset: an ordinary run directory `OUT/DATASET/VARIANT`, made by a
+//! process of its own, so that a method that breaks down costs its cell only, and the memory of each is its own. `OUT/cells.json` says what was
 //! asked for and what became of it; all figures come from the runs themselves.
 //!
 //! | what | where |
 //! |---|---|
 //! | what is asked for, in words that `fit` knows | [`Asked`], [`PassedOn`] |
+//! | a method with changes to its settings | [`Variant`] |
 //! | the datasets, and which cells there are | [`plan`] |
+//! | who begins with whose pretraining | [`pretraining`] |
 //! | the folder and its record | [`Place`], [`Record`] |
 //! | one cell in a process of its own; one after the other | `child`, [`run()`] |
 //! | figures, tables, files | [`table`], `grid`, [`files`] |
@@ -20,12 +22,15 @@ pub mod files;
 mod grid;
 pub mod paper;
 pub mod plan;
+pub mod pretraining;
 mod record;
 mod run;
 pub mod table;
+mod variant;
 
 pub use asked::{Asked, ClustersFor, PassedOn, Selection};
 pub use cell::Cell;
 pub use child::STOP_WITH_INPUT;
 pub use record::{CellRecord, Place, Record, SetRecord, State};
 pub use run::{Failed, run};
+pub use variant::Variant;

@@ -4,30 +4,10 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use dtkc_dataset::Dataset;
-use dtkc_methods::Method;
 
 use super::asked::names;
-use super::{Asked, Cell, ClustersFor, SetRecord};
+use super::{Asked, Cell, ClustersFor, SetRecord, Variant};
 use crate::error::TrainError;
-
-/// The name of the pretraining that a method has in common with others: what one of them has pretrained on a dataset, the
-/// others of the same name take over (`fit --pretrained`). `None` for methods that share none.
-pub fn shares_pretraining(method: Method) -> Option<&'static str> {
-    match method.name() {
-        "dec" | "idec" | "dcn" | "spectralnet" => Some("autoencoder"),
-        _ => None,
-    }
-}
-
-/// The method among those that are done whose pretraining `method` takes over.
-pub(super) fn pretrained_by(
-    method: Method,
-    done: &[Method],
-    shares: fn(Method) -> Option<&'static str>,
-) -> Option<Method> {
-    let name = shares(method)?;
-    done.iter().copied().find(|&other| other != method && shares(other) == Some(name))
-}
 
 /// Looks at every dataset: what it holds, and how many clusters are asked for.
 pub fn look_at(asked: &Asked) -> Result<Vec<SetRecord>, TrainError> {
@@ -52,20 +32,20 @@ pub fn look_at(asked: &Asked) -> Result<Vec<SetRecord>, TrainError> {
 /// The cells that are asked for, dataset by dataset.
 pub fn cells(asked: &Asked, sets: &[SetRecord]) -> Result<Vec<Cell>, TrainError> {
     for name in asked.selection.names() {
-        if !sets.iter().any(|set| asked.methods.iter().any(|&method| names(name, &set.name, method))) {
-            let methods = asked.methods.iter().map(|method| method.name());
-            let known: Vec<&str> = known_sets(sets).into_iter().chain(methods).collect();
+        if !sets.iter().any(|set| asked.variants.iter().any(|variant| names(name, &set.name, variant))) {
+            let variants = asked.variants.iter().map(Variant::name);
+            let known: Vec<&str> = known_sets(sets).into_iter().chain(variants).collect();
             return Err(unknown_name("--only and --skip", name, &known));
         }
     }
-    let all = sets.iter().flat_map(|set| asked.methods.iter().map(move |&method| (set, method)));
-    let wanted = all.filter(|(set, method)| asked.selection.wants(&set.name, *method));
+    let all = sets.iter().flat_map(|set| asked.variants.iter().map(move |variant| (set, variant)));
+    let wanted = all.filter(|(set, variant)| asked.selection.wants(&set.name, variant));
     let cells: Vec<Cell> = wanted
-        .map(|(set, method)| Cell {
+        .map(|(set, variant)| Cell {
             set: set.name.clone(),
-            method,
+            variant: variant.clone(),
             data: set.path.clone(),
-            settings: asked.passed_on.deciding(method, set.clusters),
+            settings: asked.passed_on.deciding(variant, set.clusters),
             restarts: asked.restarts,
         })
         .collect();
@@ -137,7 +117,7 @@ mod tests {
     fn asked(data: Vec<PathBuf>, clusters: &[&str]) -> Asked {
         Asked {
             data,
-            methods: vec![Method::Dtkc, Method::Ddc],
+            variants: ["dtkc", "ddc"].map(|name| name.parse().unwrap()).to_vec(),
             clusters: clusters.iter().map(|text| text.parse().unwrap()).collect(),
             restarts: 3,
             selection: Selection::default(),
@@ -183,16 +163,6 @@ mod tests {
         assert!(said(found(&asked)).contains("nothing to do"));
         asked.selection.only = vec!["c/dtkc".into()];
         assert!(said(found(&asked)).contains("nothing here is called c/dtkc; there are a, b, dtkc, ddc"));
-    }
-
-    #[test]
-    fn pretraining_is_taken_from_the_first_that_has_it() {
-        let both = |_: Method| Some("autoencoder");
-        assert_eq!(pretrained_by(Method::Ddc, &[Method::Dtkc, Method::Ddc], both), Some(Method::Dtkc));
-        assert_eq!(pretrained_by(Method::Ddc, &[Method::Ddc], both), None, "not from itself");
-        let own = |method: Method| Some(method.name());
-        assert_eq!(pretrained_by(Method::Ddc, &[Method::Dtkc], own), None);
-        assert_eq!(pretrained_by(Method::Ddc, &[Method::Dtkc], shares_pretraining), None);
     }
 
     #[test]

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use dtkc_files::{Lock, LockError};
 use dtkc_item::ItemKind;
-use dtkc_methods::Method;
 use serde::{Deserialize, Serialize};
 
-use super::Cell;
 use super::cell::{self, Begin};
+use super::{Cell, Variant};
 use crate::error::TrainError;
 use crate::run_dir;
 
@@ -56,15 +55,16 @@ pub enum State {
 pub struct CellRecord {
     /// The dataset's name.
     pub set: String,
-    /// The method.
-    pub method: Method,
+    /// The method with its changes. Called as it was when a cell was a method and nothing else.
+    #[serde(rename = "method")]
+    pub variant: Variant,
     /// The flags of `fit` that it was begun with, as far as they decide what a restart becomes.
     pub settings: Vec<String>,
     /// Restarts that were asked for.
     pub restarts: usize,
-    /// The method whose pretraining was taken over.
+    /// The variant whose pretraining was taken over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pretrained_by: Option<Method>,
+    pub pretrained_by: Option<Variant>,
     /// How far it is.
     pub state: State,
 }
@@ -72,7 +72,7 @@ pub struct CellRecord {
 impl CellRecord {
     /// Its run directory.
     pub fn folder(&self, root: &Path) -> PathBuf {
-        cell::folder(root, &self.set, self.method)
+        cell::folder(root, &self.set, &self.variant)
     }
 }
 
@@ -120,17 +120,17 @@ impl Record {
     }
 
     /// The record of a cell.
-    pub fn cell(&self, set: &str, method: Method) -> Option<&CellRecord> {
-        self.cells.iter().find(|cell| cell.set == set && cell.method == method)
+    pub fn cell(&self, set: &str, variant: &Variant) -> Option<&CellRecord> {
+        self.cells.iter().find(|cell| cell.set == set && cell.variant == *variant)
     }
 
     /// Takes in the cells of a command that are not known yet.
     pub(super) fn add_cells(&mut self, cells: &[Cell]) {
         for cell in cells {
-            if self.cell(&cell.set, cell.method).is_none() {
+            if self.cell(&cell.set, &cell.variant).is_none() {
                 self.cells.push(CellRecord {
                     set: cell.set.clone(),
-                    method: cell.method,
+                    variant: cell.variant.clone(),
                     settings: cell.settings.clone(),
                     restarts: cell.restarts,
                     pretrained_by: None,
@@ -140,9 +140,18 @@ impl Record {
         }
     }
 
+    /// Calls cells as they were called when they were begun: the same changes in other words are in the same folder.
+    pub(super) fn name_as_known(&self, cells: &mut [Cell]) {
+        for cell in cells {
+            if let Some(known) = self.cell(&cell.set, &cell.variant) {
+                cell.variant = known.variant.clone();
+            }
+        }
+    }
+
     /// Changes the record of a cell.
     pub(super) fn change(&mut self, cell: &Cell, change: impl FnOnce(&mut CellRecord)) {
-        let known = self.cells.iter_mut().find(|known| known.set == cell.set && known.method == cell.method);
+        let known = self.cells.iter_mut().find(|known| known.set == cell.set && known.variant == cell.variant);
         if let Some(known) = known {
             change(known);
         }
@@ -169,7 +178,7 @@ impl Record {
     /// Refuses cells that were begun with other settings, unless nothing is lost by beginning anew or `force` says so.
     pub(super) fn check_settings(&self, root: &Path, cells: &[Cell], force: bool) -> Result<(), TrainError> {
         for cell in cells {
-            let Some(known) = self.cell(&cell.set, cell.method) else { continue };
+            let Some(known) = self.cell(&cell.set, &cell.variant) else { continue };
             // What failed has nothing to lose, unless only its export did.
             let is_kept = matches!(known.state, State::Begun | State::Done)
                 || run_dir::summary_path(&cell.folder(root)).is_file();
@@ -257,7 +266,7 @@ impl Place {
     pub(super) fn left(&self, cell: &Cell) -> Option<Begin> {
         let folder = cell.folder(&self.root);
         let is_there = run_dir::config_path(&folder).is_file();
-        let Some(known) = self.record.cell(&cell.set, cell.method).filter(|_| is_there) else {
+        let Some(known) = self.record.cell(&cell.set, &cell.variant).filter(|_| is_there) else {
             return Some(Begin::New);
         };
         let is_complete =

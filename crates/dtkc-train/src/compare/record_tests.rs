@@ -6,7 +6,7 @@ use super::*;
 fn cell(words: &str) -> Cell {
     Cell {
         set: "a".into(),
-        method: Method::Dtkc,
+        variant: "dtkc".parse().unwrap(),
         data: "a.h5".into(),
         settings: words.split(' ').map(str::to_owned).collect(),
         restarts: 2,
@@ -86,4 +86,26 @@ fn another_content_under_the_same_name_is_refused() {
     let other = SetRecord { fingerprint: "other".into(), ..SetRecord::named("a") };
     let text = record.add_sets(&[other]).unwrap_err().to_string();
     assert!(text.contains("a.h5 is not the dataset a"), "{text}");
+}
+
+#[test]
+fn a_cell_keeps_its_name_in_other_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let named = |name: &str| Cell { variant: name.parse().unwrap(), ..cell("--epochs 2") };
+    let mut record = Record::default();
+    record.add_cells(&[named("dec+lambda=0.1+tolerance=0"), named("dec"), named("dec+tolerance=0+loss.lambda=0.1")]);
+    assert_eq!(record.cells.len(), 2, "the same changes twice are one cell");
+    let mut asked = [named("dec+tolerance=0+loss.lambda=0.1")];
+    record.name_as_known(&mut asked);
+    assert_eq!(asked[0].folder(folder.path()), folder.path().join("a/dec+lambda=0.1+tolerance=0"));
+}
+
+#[test]
+fn a_record_of_methods_alone_is_read() {
+    let text = r#"{"sets": [], "spent_seconds": 1.5, "cells": [{"set": "a", "method": "idec", "settings": ["--no-prune"],
+        "restarts": 2, "pretrained_by": "dec", "state": "done"}]}"#;
+    let record: Record = serde_json::from_str(text).unwrap();
+    let known = record.cell("a", &"idec".parse().unwrap()).unwrap();
+    assert!(known.variant.is_plain() && known.pretrained_by == Some("dec".parse().unwrap()));
+    assert!(serde_json::to_string(&record).unwrap().contains(r#""method":"idec""#));
 }

@@ -8,8 +8,8 @@ use dtkc_observe::Observer;
 
 use super::cell::{Begin, Start};
 use super::child::{self, Ended, Listener};
-use super::plan::{pretrained_by, shares_pretraining};
-use super::{Asked, Cell, Place, State};
+use super::pretraining::{self, sources_first};
+use super::{Asked, Cell, Place, State, Variant, cell};
 use crate::config::RunConfig;
 use crate::error::TrainError;
 use crate::run_dir::{self, RunDir};
@@ -36,6 +36,10 @@ pub fn run(
     observer: &dyn Observer,
     written: &dyn Fn(&Place) -> Result<(), TrainError>,
 ) -> Result<Vec<Failed>, TrainError> {
+    let mut cells = cells.to_vec();
+    place.record.name_as_known(&mut cells);
+    sources_first(&place.record, &mut cells);
+    let cells = &cells[..];
     place.record.check_settings(place.root(), cells, asked.force)?;
     place.record.add_cells(cells);
     place.save()?;
@@ -136,34 +140,31 @@ impl Runner<'_> {
         begin: Begin,
         budget: Option<Duration>,
     ) -> Result<Ended, TrainError> {
-        let folder = cell.folder(place.root());
+        let known = place.record.cell(&cell.set, &cell.variant);
+        let source: Option<Variant> = match begin {
+            Begin::Resume => known.and_then(|known| known.pretrained_by.clone()),
+            Begin::New | Begin::Anew => {
+                pretraining::source(place.root(), &place.record, cell).map(|known| known.variant.clone())
+            }
+        };
+        let folder = source.as_ref().map(|source| cell::folder(place.root(), &cell.set, source));
         if begin == Begin::Resume {
-            raise_restarts(&folder, cell.restarts)?;
+            raise_restarts(&cell.folder(place.root()), cell.restarts, folder.as_deref())?;
         }
-        let source = if begin == Begin::Resume { None } else { self.pretrained(place, cell) };
         place.record.change(cell, |known| {
             known.settings.clone_from(&cell.settings);
             known.restarts = known.restarts.max(cell.restarts);
             known.state = State::Begun;
             if begin != Begin::Resume {
                 known.restarts = cell.restarts;
-                known.pretrained_by = source.as_ref().map(|source| source.method);
+                known.pretrained_by = source;
             }
         });
         place.save()?;
-        let source = source.map(|source| source.folder(place.root()));
-        let start = Start { begin, told: &self.asked.passed_on, budget, pretrained: source.as_deref() };
+        let start = Start { begin, told: &self.asked.passed_on, budget, pretrained: folder.as_deref() };
         let words = cell.arguments(place.root(), &start);
         let voice = Voice { cell: cell.name(), observer: self.observer };
         child::run(self.program, &words, &voice, self.observer)
-    }
-
-    /// A cell of the same dataset that has a pretraining which this one can take over.
-    fn pretrained(&self, place: &Place, cell: &Cell) -> Option<Cell> {
-        let of_set = place.record.cells.iter().filter(|known| known.set == cell.set && known.state == State::Done);
-        let done: Vec<_> = of_set.map(|known| known.method).collect();
-        let method = pretrained_by(cell.method, &done, shares_pretraining)?;
-        Some(Cell { method, ..cell.clone() })
     }
 }
 
@@ -172,12 +173,16 @@ fn share(budget: Duration, spent: f64, left: usize) -> Duration {
     Duration::from_secs_f64((budget.as_secs_f64() - spent).max(0.0) / left.max(1) as f64)
 }
 
-/// Tells a run that was begun with fewer restarts that there are more.
-fn raise_restarts(folder: &Path, restarts: usize) -> Result<(), TrainError> {
+/// Tells a run that was begun with fewer restarts that there are more, and where the run is now whose pretraining it began
+/// with: `resume` takes over what that has more by now.
+fn raise_restarts(folder: &Path, restarts: usize, source: Option<&Path>) -> Result<(), TrainError> {
     let run = RunDir::open(folder)?;
     let mut config = RunConfig::read(&run_dir::config_path(folder))?;
     if config.plan.restarts < restarts {
         config.plan.restarts = restarts;
+        if let Some(source) = source {
+            config.run.pretrained = std::path::absolute(source)?.to_string_lossy().into_owned();
+        }
         config.write(&run.config())?;
     }
     Ok(())

@@ -1,13 +1,14 @@
 //! The figures of a comparison: one table per dataset, and the differences between methods.
 
+use std::collections::HashSet;
 use std::path::Path;
 
+use dtkc_human as human;
 use dtkc_item::ItemKind;
-use dtkc_methods::Method;
 use serde::Serialize;
 
 use super::paper::{self, Published};
-use super::{CellRecord, Record, SetRecord, State};
+use super::{CellRecord, Record, SetRecord, State, Variant};
 use crate::restart::Ended;
 use crate::run_dir;
 use crate::summary::{RestartFigures, Summary};
@@ -54,7 +55,7 @@ pub struct Table {
 /// A cell without a result, or with a part of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Open {
-    /// The method.
+    /// The method with its changes.
     pub method: String,
     /// Whether it failed; else it only has not come to its end.
     pub failed: bool,
@@ -65,7 +66,7 @@ pub struct Open {
 /// The figures of one method on one dataset.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Figures {
-    /// The method.
+    /// The method with its changes.
     pub method: String,
     /// The preset that its settings started from.
     pub preset: String,
@@ -89,7 +90,7 @@ pub struct Figures {
     pub peak_memory_bytes: Option<u64>,
     /// Items in each cluster of the restart with the lowest loss, largest first.
     pub cluster_sizes: Vec<u64>,
-    /// The method whose pretraining was taken over; its time is not in `seconds`.
+    /// The variant whose pretraining was taken over; its time is not in `seconds`.
     pub pretrained_by: Option<String>,
     /// What the paper reports.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,11 +159,13 @@ fn table(set: &SetRecord, cells: &[(&CellRecord, Option<Result<Summary, String>>
     for (cell, summary) in cells {
         open.extend(unfinished(cell, summary.as_ref()));
         let Some(Ok(summary)) = summary else { continue };
-        let paper = known.as_ref().and_then(|known| known.as_ref().ok()?.published(cell.method));
+        // What the paper reports is the method as it is, not a variant of it.
+        let published = known.as_ref().filter(|_| cell.variant.is_plain());
+        let paper = published.and_then(|known| known.as_ref().ok()?.published(cell.variant.method()));
         let figures = Figures { paper, ..figures(cell, summary) };
         notes.extend(remarks(cell, summary, &figures));
         methods.push(figures);
-        summaries.push((cell.method, summary));
+        summaries.push((&cell.variant, summary));
     }
     Table {
         name: set.name.clone(),
@@ -185,7 +188,7 @@ fn unfinished(cell: &CellRecord, summary: Option<&Result<Summary, String>>) -> O
         (State::Waiting, _) | (State::Done, None) => (false, "not begun yet"),
         (State::Done, Some(Ok(_))) => return None,
     };
-    Some(Open { method: cell.method.to_string(), failed, reason: reason.to_owned() })
+    Some(Open { method: cell.variant.to_string(), failed, reason: reason.to_owned() })
 }
 
 /// What a reader should know about the figures of one method.
@@ -207,7 +210,19 @@ fn remarks(cell: &CellRecord, summary: &Summary, figures: &Figures) -> Vec<Strin
     if let Some(other) = pretrained_by {
         notes.push(format!("{method}: began with the pretraining of {other}, whose time is not in its own"));
     }
+    notes.extend(shared(summary).map(|text| format!("{method}: {text}")));
     notes
+}
+
+/// Restarts that began with the same autoencoder are alike: they tell less about chance than as many others would.
+fn shared(summary: &Summary) -> Option<String> {
+    let counted = summary.restarts.iter().filter(counts);
+    let taken: Vec<usize> = counted.filter_map(|restart| restart.pretrained).collect();
+    let different = taken.iter().collect::<HashSet<_>>().len();
+    (different < taken.len()).then(|| {
+        let (all, different) = (taken.len(), human::many(different, "pretrained autoencoder"));
+        format!("{all} restarts share {different}, so that sd and intervals come out too small")
+    })
 }
 
 fn counts(restart: &&RestartFigures) -> bool {
@@ -227,7 +242,7 @@ fn figures(cell: &CellRecord, summary: &Summary) -> Figures {
         dtkc_metrics::spearman(&losses, &values).filter(|_| losses.len() >= FEWEST_FOR_RANKS)
     };
     Figures {
-        method: cell.method.to_string(),
+        method: cell.variant.to_string(),
         preset: summary.preset.clone(),
         restarts: counted.len(),
         pruned: summary.restarts.len() - counted.len(),
@@ -239,23 +254,23 @@ fn figures(cell: &CellRecord, summary: &Summary) -> Figures {
         seconds: summary.timing.wall(),
         peak_memory_bytes: summary.timing.peak_memory_bytes,
         cluster_sizes: summary.cluster_sizes.clone(),
-        pretrained_by: cell.pretrained_by.map(|method| method.to_string()),
+        pretrained_by: cell.pretrained_by.as_ref().map(Variant::to_string),
         paper: None,
     }
 }
 
 /// Every method against every later one.
-fn differences(summaries: &[(Method, &Summary)]) -> Vec<Difference> {
+fn differences(summaries: &[(&Variant, &Summary)]) -> Vec<Difference> {
     let mut all = Vec::new();
     for (i, (method, one)) in summaries.iter().enumerate() {
         for (minus, other) in &summaries[i + 1..] {
-            all.extend(difference(*method, one, *minus, other));
+            all.extend(difference(method, one, minus, other));
         }
     }
     all
 }
 
-fn difference(method: Method, one: &Summary, minus: Method, other: &Summary) -> Option<Difference> {
+fn difference(method: &Variant, one: &Summary, minus: &Variant, other: &Summary) -> Option<Difference> {
     let (mut acc, mut nmi) = (Vec::new(), Vec::new());
     for a in one.restarts.iter().filter(counts) {
         let same = |b: &&RestartFigures| (b.restart, b.seed) == (a.restart, a.seed);

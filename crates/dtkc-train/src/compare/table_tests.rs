@@ -18,6 +18,7 @@ fn restart(number: usize, loss: f64, scores: Option<(f64, f64)>) -> RestartFigur
         nmi: scores.map(|(_, nmi)| nmi),
         ari: None,
         used_clusters: 4,
+        pretrained: None,
         skipped_steps: 0,
     }
 }
@@ -62,8 +63,9 @@ fn ddc() -> Summary {
     summary
 }
 
-fn cell(method: Method, state: State) -> CellRecord {
-    CellRecord { set: "a_b".into(), method, settings: vec![], restarts: 4, pretrained_by: None, state }
+fn cell(name: &str, state: State) -> CellRecord {
+    let variant = name.parse().unwrap();
+    CellRecord { set: "a_b".into(), variant, settings: vec![], restarts: 4, pretrained_by: None, state }
 }
 
 /// A table of these summaries; one that is missing failed.
@@ -72,7 +74,7 @@ fn made(set: &SetRecord, dtkc: Option<Summary>, ddc: Option<Summary>, with_paper
         Some(_) => State::Done,
         None => State::Failed("too few | images".into()),
     };
-    let cells = [cell(Method::Dtkc, state(&dtkc)), cell(Method::Ddc, state(&ddc))];
+    let cells = [cell("dtkc", state(&dtkc)), cell("ddc", state(&ddc))];
     table(set, &[(&cells[0], dtkc.map(Ok)), (&cells[1], ddc.map(Ok))], with_paper)
 }
 
@@ -218,7 +220,7 @@ fn what_failed_or_waits_is_listed() {
     assert!(text.contains("\n- dtkc failed: too few \\| images\n"), "{text}");
     assert!(!text.contains("**"), "nothing is the best of one: {text}");
     let open = |state: State, summary: Option<Result<Summary, String>>| {
-        table_of(&cell(Method::Dtkc, state), summary).open.first().map(|open| (open.failed, open.reason.clone()))
+        table_of(&cell("dtkc", state), summary).open.first().map(|open| (open.failed, open.reason.clone()))
     };
     assert_eq!(open(State::Begun, None), Some((false, "not finished yet".into())));
     assert_eq!(open(State::Waiting, None), Some((false, "not begun yet".into())));
@@ -256,7 +258,7 @@ fn what_the_time_limit_cost_is_told() {
     let mut short = ddc();
     short.restarts.truncate(3);
     short.restarts[2].ended = Ended::Budget;
-    let notes = |summary: Summary| table_of(&cell(Method::Ddc, State::Done), Some(Ok(summary))).notes;
+    let notes = |summary: Summary| table_of(&cell("ddc", State::Done), Some(Ok(summary))).notes;
     let expected =
         ["ddc: 3 of 4 restarts that were asked for are there", "ddc: 1 of 3 restarts were cut short by the time limit"];
     assert_eq!(notes(short), expected);
@@ -265,7 +267,40 @@ fn what_the_time_limit_cost_is_told() {
 
 #[test]
 fn a_shared_pretraining_is_told() {
-    let sharing = CellRecord { pretrained_by: Some(Method::Ddc), ..cell(Method::Dtkc, State::Done) };
+    let sharing = CellRecord { pretrained_by: Some("ddc".parse().unwrap()), ..cell("dtkc", State::Done) };
     let table = table_of(&sharing, Some(Ok(dtkc())));
     assert!(table.notes.iter().any(|note| note.contains("pretraining of ddc")), "{:?}", table.notes);
+}
+
+#[test]
+fn restarts_that_share_an_autoencoder_are_told() {
+    let notes = |taken: [usize; 5]| {
+        let mut summary = dtkc();
+        summary.restarts.iter_mut().zip(taken).for_each(|(restart, number)| restart.pretrained = Some(number));
+        table_of(&cell("dec", State::Done), Some(Ok(summary))).notes.join("\n")
+    };
+    assert!(notes([0, 1, 0, 1, 2]).contains("dec: 4 restarts share 2 pretrained autoencoders"));
+    assert!(!notes([0, 1, 2, 3, 3]).contains("share"), "a pruned one does not count");
+}
+
+#[test]
+fn a_variant_stands_beside_its_method() {
+    let usps = SetRecord { items: 9298, classes: Some(10), ..SetRecord::named("usps") };
+    let cells = [cell("ddc", State::Done), cell("ddc+loss.d_a=-0.5+preset=paper", State::Done)];
+    let table = table(&usps, &[(&cells[0], Some(Ok(ddc()))), (&cells[1], Some(Ok(dtkc())))], true);
+    assert!(table.methods[0].paper.is_some() && table.methods[1].paper.is_none(), "the paper knows no variants");
+    let folder = tempfile::tempdir().unwrap();
+    files::write(folder.path(), &Comparison { version: "1".into(), datasets: vec![table] }).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let markdown = read("comparison.md");
+    assert!(markdown.contains("| ddc    | ddc+loss.d_a=-0.5+preset=paper |"), "{markdown}");
+    assert!(
+        read("comparison.tex").contains("\nddc & ddc+loss.d\\_a=-0.5+preset=paper & $-$.088 "),
+        "{}",
+        read("comparison.tex")
+    );
+    assert!(read("comparison.csv").contains("\nusps,9298,10,4,ddc+loss.d_a=-0.5+preset=paper,plus,4,"));
+    assert!(read("comparison-differences.csv").contains("\nusps,ddc,ddc+loss.d_a=-0.5+preset=paper,4,-0.0875"));
+    let json: serde_json::Value = serde_json::from_str(&read("comparison.json")).unwrap();
+    assert_eq!(json["datasets"][0]["methods"][1]["method"], "ddc+loss.d_a=-0.5+preset=paper");
 }

@@ -32,8 +32,10 @@ pub struct RunOptions {
     pub comparison_batches: usize,
     /// The run whose pretraining was taken over; empty for none.
     pub pretrained: String,
-    /// Hash of what was taken over.
+    /// Hash of the first restart that was taken over. It stands for all of them, so that a run can be given more restarts.
     pub pretrained_hash: String,
+    /// The restart of that run that each restart begins with. Those that are not named take what is there in turn.
+    pub pretrained_restarts: Vec<usize>,
 }
 
 impl Default for RunOptions {
@@ -51,6 +53,7 @@ impl Default for RunOptions {
             comparison_batches: 50,
             pretrained: String::new(),
             pretrained_hash: String::new(),
+            pretrained_restarts: Vec::new(),
         }
     }
 }

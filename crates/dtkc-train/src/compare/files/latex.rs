@@ -64,6 +64,8 @@ fn escape(text: &str) -> String {
             '~' => out += "\\textasciitilde{}",
             '^' => out += "\\textasciicircum{}",
             '&' | '%' | '$' | '#' | '_' | '{' | '}' => out.extend(['\\', c]),
+            // Two hyphens in a row would be set as a dash.
+            '-' if out.ends_with('-') => out += "{}-",
             c => out.push(c),
         }
     }
@@ -80,6 +82,7 @@ mod tests {
             escape(r"a_b & 5% {x} \ ~^$#"),
             r"a\_b \& 5\% \{x\} \textbackslash{} \textasciitilde{}\textasciicircum{}\$\#"
         );
+        assert_eq!(escape("dec+a_b=-1--c"), r"dec+a\_b=-1-{}-c");
         assert_eq!(comment("one\ntwo"), "% one two\n");
     }
 }
