@@ -152,7 +152,7 @@ impl Method {
                 (MethodSettings::Kmeans(Box::new(settings)), plan)
             }
             Method::Spectral => {
-                let (settings, plan) = spectral::published();
+                let (settings, plan) = spectral::preset(name);
                 (MethodSettings::Spectral(Box::new(settings)), plan)
             }
             Method::Dec | Method::Idec | Method::Dbc => {

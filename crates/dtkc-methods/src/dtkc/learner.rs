@@ -27,6 +27,9 @@ use crate::{LearnError, SettingError, Task, arrays};
 /// Images after which batch-norm statistics no longer change in a digit that matters.
 const STATISTICS_IMAGES: usize = 20_000;
 
+/// Images whose fine clusters are looked at when they are joined: enough to see how every pair of them is tied.
+const FINE_IMAGES: usize = 60_000;
+
 /// The name of that flag among the weights: it belongs to them, those of an earlier epoch may have none.
 const HAS_CLUSTERS: &str = "has_clusters";
 
@@ -146,7 +149,34 @@ impl DtkcLearner {
         }
         let evidence = self.evidence(data)?;
         let is_first = place.done == self.start(place.epochs).0;
-        Ok(if is_first || evidence.has_empty_cluster() { evidence.groups() } else { None })
+        if is_first || evidence.has_empty_cluster() { self.groups(evidence, data) } else { Ok(None) }
+    }
+
+    /// An output layer of groups of fine clusters, with what near neighbours say about them.
+    fn groups(&self, mut evidence: Evidence, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
+        if let Some(nearest) = self.surroundings.nearest() {
+            evidence.add_neighbours(&self.fine_clusters(data)?, |item| nearest.of(item));
+        }
+        Ok(evidence.groups())
+    }
+
+    /// The fine cluster of every image, of the first [`FINE_IMAGES`] where there are more.
+    fn fine_clusters(&self, data: &mut dyn Passes) -> Result<Vec<Option<u32>>, LearnError> {
+        let mut found = vec![None; data.len()];
+        let (valid, mut seen) = (self.model.valid(), 0);
+        for batch in joined(data.batches(Pass::Everything), self.batch) {
+            let batch = batch?;
+            let Some(fine) = valid.forward_train(self.clean(&batch.items)).fine else { break };
+            let cells: Vec<i64> = fine.argmax(1).into_data().iter::<i64>().collect();
+            for (&item, cell) in batch.indices.iter().zip(cells) {
+                found[item] = u32::try_from(cell).ok();
+            }
+            seen += batch.len();
+            if seen >= FINE_IMAGES {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     /// What the batches on which restarts are compared say about fine clusters.
@@ -244,7 +274,7 @@ impl Learner for DtkcLearner {
     fn settle(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
         if matches!(self.start(self.epochs), (1.., StartKind::Fine)) && !self.has_clusters {
             self.look_around(data)?;
-            if let Some(layer) = self.evidence(data)?.groups() {
+            if let Some(layer) = self.groups(self.evidence(data)?, data)? {
                 self.model.replace_output(layer)?;
                 self.has_clusters = true;
             }

@@ -8,6 +8,7 @@ use super::Settings;
 use super::partners::Partners;
 use super::start::{StartKind, graph_clusters};
 use crate::learner::Passes;
+use crate::nearest::Neighbours;
 use crate::{LearnError, arrays};
 
 /// Who is near whom, once it was looked for.
@@ -55,6 +56,11 @@ impl Surroundings {
     /// What second views are made of, where that may be neighbours.
     pub(super) fn partners(&self, batch: &Batch, key: BatchKey) -> Option<Vec<u8>> {
         self.partners.as_ref().map(|partners| partners.pixels(batch, key))
+    }
+
+    /// Who is near whom, where that is known.
+    pub(super) fn nearest(&self) -> Option<&Neighbours> {
+        self.partners.as_ref().map(Partners::nearest)
     }
 
     /// The first clusters of a batch, where there are any.

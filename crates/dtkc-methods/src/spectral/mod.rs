@@ -22,5 +22,5 @@ pub(crate) use embedding::of_neighbours;
 pub use embedding::{EXACT, Spectral, SpectralOptions, eigenvectors, spectral};
 pub use graph::{Affinity, Graph};
 pub use learner::{MOST_IMAGES, SpectralLearner};
-pub use settings::{PRESETS, Settings, published};
+pub use settings::{PRESETS, Settings, preset};
 pub use subspace::Leading;

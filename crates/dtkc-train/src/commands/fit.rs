@@ -44,7 +44,8 @@ Presets of dtkc and ddc:
   tk-uco   the PyTorch code of its successor, but every image is scaled by its own range, biases start at 0 and the
            last partial batch of an epoch is used
 Presets of dec, idec and dbc: any (Adam, epochs by the number of images), mnist and usps (what was published for them);
-of dcn: any, published (250 epochs of pretraining, 50 after it); of kmeans and spectral: published; of spectralnet: any.";
+of dcn: any, published (250 epochs of pretraining, 50 after it); of kmeans: published; of spectral: published, outlines (near
+by the directions of edges, which is far better for most images); of spectralnet: any.";
 
 /// Flags of `fit`.
 #[derive(clap::Args)]

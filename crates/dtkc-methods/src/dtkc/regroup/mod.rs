@@ -58,6 +58,26 @@ impl Evidence {
         }
     }
 
+    /// Adds what neighbours say: `fine` is the fine cluster of every image, `None` where it is not known, and `neighbours`
+    /// names those of each. They count as much as all views together: views tell what may change in an image, neighbours
+    /// which images differ by no more than that, and both are wrong in their own way.
+    pub fn add_neighbours<'a>(&mut self, fine: &[Option<u32>], neighbours: impl Fn(usize) -> &'a [u32]) {
+        let side = self.joint.side;
+        let mut joint = vec![0.0; side * side];
+        let known = |item: usize| fine.get(item).copied().flatten().map(|cell| cell as usize).filter(|&cell| cell < side);
+        for item in 0..fine.len() {
+            let Some(own) = known(item) else { continue };
+            for other in neighbours(item).iter().filter_map(|&other| known(other as usize)) {
+                joint[own * side + other] += 1.0;
+                joint[other * side + own] += 1.0;
+            }
+        }
+        let (views, total): (f64, f64) = (self.joint.values.iter().sum(), joint.iter().sum());
+        if total > 0.0 {
+            self.joint.values.iter_mut().zip(&joint).for_each(|(sum, value)| *sum += value * views / total);
+        }
+    }
+
     /// Whether a cluster has no images, or next to none.
     pub fn has_empty_cluster(&self) -> bool {
         let least = EMPTY * self.clusters.iter().sum::<f64>() / self.clusters.len().max(1) as f64;
@@ -179,6 +199,23 @@ mod tests {
         let groups: Vec<usize> = (0..6).map(best).collect();
         assert!(groups[0] == groups[1] && groups[2] == groups[3] && groups[4] == groups[5], "{groups:?}");
         assert!(groups[0] != groups[2] && groups[2] != groups[4] && groups[0] != groups[4], "{groups:?}");
+    }
+
+    #[test]
+    fn neighbours_join_what_no_view_joins() {
+        // Views never leave their cell. By neighbours 0 and 3, 1 and 4, 2 and 5 belong together.
+        let cells: Vec<Option<u32>> = (0..12).map(|item| Some(item / 2)).chain([None]).collect();
+        let neighbours: Vec<[u32; 2]> = (0..13u32).map(|item| [(item + 6) % 12, item ^ 1]).collect();
+        let mut output = paired_output([0, 0, 1, 1, 2, 2]);
+        output.fine = Some(output.fine.unwrap().slice([0..12]).repeat_dim(0, 2));
+        let mut evidence = Evidence::default();
+        evidence.add(&output);
+        evidence.add_neighbours(&cells, |item| &neighbours[item]);
+        let groups = group(&evidence.joint, 3);
+        assert!((0..3).all(|cell| groups[cell] == groups[cell + 3]), "{groups:?}");
+        let before = evidence.joint.clone();
+        evidence.add_neighbours(&[None; 3], |_| &[0, 1]);
+        assert_eq!(evidence.joint, before, "nothing is known, nothing changes");
     }
 
     #[test]
