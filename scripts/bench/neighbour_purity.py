@@ -4,13 +4,17 @@
 Use: PYTHON scripts/bench/neighbour_purity.py DATASET.h5 [IMAGES]     (NumPy, h5py; a sample of 6000 images by default)
 
 pixels: Euclidean, each image scaled by its own range; reduced: means of squares, sides of at most 16 pixels, which is what
-`plus` looks for neighbours with; tensor: the tensor kernel's distance between images, the sum over modes of ||P_a - P_b||^2 of
+`plus` looks for neighbours with where there are many clusters; outlines: directions of edges, with which it does for fewer; tensor: the tensor kernel's distance between images, the sum over modes of ||P_a - P_b||^2 of
 the projectors on row spaces, of full rank (a ridge of 1 % makes it defined) and of the r leading directions alone.
 """
+import os
 import sys
 
 import h5py
 import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "golden"))
+from outlines_golden import outlines
 
 NEIGHBOURS = 5
 
@@ -61,6 +65,8 @@ def main():
     print(f"{len(x)} images, {NEIGHBOURS} neighbours: part with the same label")
     print(f"pixels          {purity(squares(x.reshape(len(x), -1)), labels):.3f}")
     print(f"reduced         {purity(squares(small.reshape(len(x), -1)), labels):.3f}")
+    outlined = np.stack([outlines(image) for image in reduced(x, 32)]).astype(np.float32)
+    print(f"outlines        {purity(squares(outlined), labels):.3f}", flush=True)
     for rank in (0, 2, 3, 5, 8):
         total = sum(squares(projectors(m, rank).reshape(len(x), -1).astype(np.float32)) for m in unfoldings(small))
         print(f"tensor {f'rank {rank}' if rank else 'full  '}   {purity(total, labels):.3f}", flush=True)

@@ -9,8 +9,8 @@ PARTS, DIRECTIONS, FLOOR = 8, 8, 0.1
 
 
 def outlines(x):
-    """x: [height, width, channels] of bytes."""
-    x = (x - x.min()) / (x.max() - x.min())
+    """x: [height, width, channels]."""
+    x = (x - x.min()) / max(x.max() - x.min(), 1e-9)
     height, width, _ = x.shape
     p = np.pad(x, ((1, 1), (1, 1), (0, 0)), mode="edge")
     dx, dy = p[1:-1, 2:] - p[1:-1, :-2], p[2:, 1:-1] - p[:-2, 1:-1]
@@ -30,8 +30,8 @@ def outlines(x):
 
     cells = np.einsum("yxd,iy,jx->ijd", maps, weights(height), weights(width))
     energy = (cells**2).sum(2, keepdims=True)
-    cells = np.sqrt(cells / np.sqrt(energy + FLOOR * energy.mean()))
-    return (cells / np.linalg.norm(cells)).ravel()
+    cells = np.sqrt(cells / np.sqrt(energy + FLOOR * energy.mean() + 1e-12))
+    return (cells / max(np.linalg.norm(cells), 1e-9)).ravel()
 
 
 def main():

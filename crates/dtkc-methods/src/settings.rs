@@ -117,6 +117,8 @@ pub struct Task {
     pub device: Device,
     /// What another run's pretraining has made: the learner's own has then no epochs.
     pub pretrained: Option<Arc<[NamedArray]>>,
+    /// What the restarts of a run have in common.
+    pub common: dtkc::Common,
 }
 
 impl Method {

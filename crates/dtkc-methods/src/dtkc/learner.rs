@@ -66,7 +66,7 @@ impl DtkcLearner {
             device: task.device.clone(),
             model: valid.init(&task.device.clone().autodiff(), seed),
             optimizer: Optimizer::new(&settings.optim),
-            surroundings: Surroundings::default(),
+            surroundings: Surroundings::new(task.common.clone()),
             has_clusters: false,
             seed,
         })
@@ -325,7 +325,7 @@ impl Learner for DtkcLearner {
 
     fn set_progress(&mut self, progress: &[NamedArray]) -> Result<(), LearnError> {
         self.optimizer = Optimizer::restore(&self.settings.optim, progress, &self.model)?;
-        self.surroundings = Surroundings::restore(progress)?;
+        self.surroundings = Surroundings::restore(self.surroundings.common(), progress)?;
         Ok(())
     }
 

@@ -24,3 +24,4 @@ pub use partners::PartnerConfig;
 pub use preset::Preset;
 pub use settings::Settings;
 pub use start::{StartConfig, StartKind};
+pub use surroundings::Common;

@@ -1,5 +1,8 @@
 //! What a learner of single images knows about all of them: who is near whom, and first clusters from that.
 
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
 use dtkc_core::augment::BatchKey;
 use dtkc_core::{NamedArray, Values};
 use dtkc_item::{Batch, ImageShape};
@@ -11,11 +14,22 @@ use crate::learner::Passes;
 use crate::nearest::Neighbours;
 use crate::{LearnError, arrays};
 
+/// What all restarts of a run have in common, because no seed is in it: the first that needs it finds it.
+#[derive(Clone, Default)]
+pub struct Common(Arc<OnceLock<Option<Arc<Partners>>>>);
+
+impl fmt::Debug for Common {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.get().is_some() { "Common(found)" } else { "Common" })
+    }
+}
+
 /// Who is near whom, once it was looked for.
 #[derive(Default)]
 pub(super) struct Surroundings {
+    common: Common,
     is_known: bool,
-    partners: Option<Partners>,
+    partners: Option<Arc<Partners>>,
     /// The table of neighbours of a checkpoint.
     table: Vec<u32>,
     /// First clusters of all images, where the graph of neighbours gives them.
@@ -31,6 +45,16 @@ pub(super) struct Search<'a> {
 }
 
 impl Surroundings {
+    /// Nothing is known yet but what other restarts have found.
+    pub(super) fn new(common: Common) -> Self {
+        Self { common, ..Self::default() }
+    }
+
+    /// What restarts have in common.
+    pub(super) fn common(&self) -> Common {
+        self.common.clone()
+    }
+
     /// Whether the images have still to be looked at.
     pub(super) fn is_missing(&self, settings: &Settings) -> bool {
         !self.is_known && settings.paired() && settings.neighbours.is_on()
@@ -43,7 +67,13 @@ impl Surroundings {
             return Ok(());
         }
         let table = std::mem::take(&mut self.table);
-        self.partners = Partners::find(&settings.neighbours, data, shape, clusters, table)?;
+        self.partners = match self.common.0.get() {
+            Some(found) => found.clone(),
+            None => {
+                let found = Partners::find(&settings.neighbours, data, shape, clusters, table)?.map(Arc::new);
+                self.common.0.get_or_init(|| found).clone()
+            }
+        };
         if let (Some(partners), StartKind::Graph, true) =
             (&self.partners, settings.start.kind(clusters), self.given.is_empty())
         {
@@ -60,7 +90,7 @@ impl Surroundings {
 
     /// Who is near whom, where that is known.
     pub(super) fn nearest(&self) -> Option<&Neighbours> {
-        self.partners.as_ref().map(Partners::nearest)
+        self.partners.as_deref().map(Partners::nearest)
     }
 
     /// The first clusters of a batch, where there are any.
@@ -77,8 +107,8 @@ impl Surroundings {
     }
 
     /// Takes [`save`](Self::save) back; images are read again when they are needed.
-    pub(super) fn restore(saved: &[NamedArray]) -> Result<Self, LearnError> {
+    pub(super) fn restore(common: Common, saved: &[NamedArray]) -> Result<Self, LearnError> {
         let (table, given) = (arrays::u32s(saved, "neighbours", None)?, arrays::u32s(saved, "given", None)?);
-        Ok(Self { is_known: false, partners: None, table, given })
+        Ok(Self { table, given, ..Self::new(common) })
     }
 }

@@ -114,6 +114,7 @@ pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
         plan,
         device: device.clone(),
         pretrained: None,
+        common: Default::default(),
     };
     let mut learner = settings.learner(&task, 0)?;
     if learner.stages().first().is_none_or(|stage| stage.name == INITIALISATION) {
