@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// Smallest bandwidth; only batches of (nearly) equal images get there.
 pub const LEAST_BANDWIDTH: f64 = 1e-9;
 
+/// Which of the nearest others [`BandwidthRule::Nearest`] goes by; the item itself comes first.
+const NEAREST: usize = 5;
+
 /// How the bandwidth follows from the median over all n x n entries, the diagonal included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -17,6 +20,9 @@ pub enum BandwidthRule {
     Distance,
     /// `K = exp(-D / (sigma * median D))`: the authors' code.
     Squared,
+    /// `K = exp(-D / (sigma * r))`, r the median over items of the squared distance to their fifth nearest other: with
+    /// sigma near 1 a few others count for every item, however the distances are spread.
+    Nearest,
 }
 
 /// What becomes of an unfolding X (D_m x D_-m) that has more rows than columns.
@@ -47,13 +53,16 @@ impl Bandwidth {
     /// - distances: `[n, n]`
     pub fn of(&self, distances: &Tensor<2>) -> f64 {
         let mut values: Vec<f32> = distances.clone().detach().into_data().iter::<f32>().collect();
+        if self.rule == BandwidthRule::Nearest {
+            values = nearest(&mut values, distances.dims()[1]);
+        }
         let Some((low, high)) = middle(&mut values) else { return LEAST_BANDWIDTH };
         let b = match self.rule {
             BandwidthRule::Distance => {
                 let s = self.sigma * (low.sqrt() + high.sqrt()) / 2.0;
                 2.0 * s * s
             }
-            BandwidthRule::Squared => self.sigma * (low + high) / 2.0,
+            BandwidthRule::Squared | BandwidthRule::Nearest => self.sigma * (low + high) / 2.0,
         };
         // `max` drops a NaN; the kernel of non-finite distances is non-finite all the same.
         b.max(LEAST_BANDWIDTH)
@@ -67,6 +76,13 @@ impl Bandwidth {
         let b = self.of(&distances);
         (distances * (-1.0 / b)).exp()
     }
+}
+
+/// For each row of distances with a zero to itself the one to its fifth nearest other, or the farthest there is.
+fn nearest(distances: &mut [f32], columns: usize) -> Vec<f32> {
+    let rank = NEAREST.min(columns.saturating_sub(1));
+    let row = |row: &mut [f32]| *row.select_nth_unstable_by(rank, f32::total_cmp).1;
+    distances.chunks_exact_mut(columns.max(1)).map(row).collect()
 }
 
 /// The two middle values, the same one twice for an odd count; their mean is the median.

@@ -70,7 +70,14 @@ impl Passes for Set {
 fn learner(method: Method, clusters: usize, seed: u64) -> Box<dyn Learner> {
     let (_, settings, mut plan) = method.preset(None).unwrap();
     plan.epochs = 4;
-    let task = Task { input: SHAPE.into(), clusters, plan, device: Device::flex(), pretrained: None, common: Default::default() };
+    let task = Task {
+        input: SHAPE.into(),
+        clusters,
+        plan,
+        device: Device::flex(),
+        pretrained: None,
+        common: Default::default(),
+    };
     settings.check_task(task.input, clusters).unwrap();
     settings.learner(&task, seed).unwrap()
 }

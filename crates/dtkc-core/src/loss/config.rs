@@ -1,6 +1,6 @@
 //! Numbers of the loss.
 
-use super::companion::{CompanionKernel, Companions};
+use super::companion::{CompanionConfig, CompanionKernel, Companions};
 use crate::ConfigError;
 use crate::kernel::{Bandwidth, BandwidthRule, Unfolding};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,8 @@ pub struct LossConfig {
     pub kernel: CompanionKernel,
     /// How the companions' tensor kernel unfolds: `short` (the paper) or `plain` (the authors' code).
     pub unfolding: Unfolding,
+    /// How the companion objectives look at blocks.
+    pub companions: CompanionConfig,
     /// Sum or mean in L2.
     pub membership_sum: MembershipSum,
     /// Weight of L1.
@@ -67,6 +69,7 @@ impl Default for LossConfig {
             sigma: 0.15,
             kernel: CompanionKernel::Tensor,
             unfolding: Unfolding::Short,
+            companions: CompanionConfig::default(),
             membership_sum: MembershipSum::Sum,
             separation: 1.0,
             orthogonality: 1.0,
@@ -94,12 +97,19 @@ impl LossConfig {
 
     /// The companion objectives.
     pub fn companions(&self) -> Companions {
-        Companions { kernel: self.kernel, bandwidth: self.bandwidth(), unfolding: self.unfolding }
+        let bandwidth = self.companions.bandwidth(self.bandwidth());
+        Companions { kernel: self.kernel, bandwidth, unfolding: self.unfolding }
+    }
+
+    /// Whether any companion objective has a weight.
+    pub fn has_companions(&self) -> bool {
+        self.lambda > 0.0 || self.companions.views > 0.0
     }
 
     /// Whether a term compares two views of every image.
     pub fn needs_pairs(&self) -> bool {
-        self.consistency > 0.0 || self.mutual_information > 0.0 || self.self_label > 0.0
+        let between_views = [self.consistency, self.mutual_information, self.self_label, self.companions.views];
+        between_views.iter().any(|&weight| weight > 0.0)
     }
 
     /// Refuses numbers that cannot work.
@@ -110,14 +120,20 @@ impl LossConfig {
             ("orthogonality", self.orthogonality),
             ("simplex", self.simplex),
             ("lambda", self.lambda),
+            ("companions.views", self.companions.views),
             ("consistency", self.consistency),
             ("mutual_information", self.mutual_information),
             ("balance", self.balance),
             ("certainty", self.certainty),
             ("self_label", self.self_label),
         ];
-        let others =
-            [("overclustering", self.overclustering), ("self_label_start", self.self_label_start), ("ramp", self.ramp)];
+        let others = [
+            ("overclustering", self.overclustering),
+            ("self_label_start", self.self_label_start),
+            ("ramp", self.ramp),
+            ("companions.sigma", self.companions.sigma),
+            ("companions.until", self.companions.until),
+        ];
         for (name, value) in terms.into_iter().chain(others) {
             within(name, value, 0.0..=1e6, "between 0 and 1e6")?;
         }

@@ -3,7 +3,7 @@
 use super::config::LossConfig;
 use super::divergence::{d_cs, orthogonality, simplex_closeness};
 use super::terms::{Collector, LossTerms};
-use super::{Companions, paired};
+use super::{CompanionConfig, Companions, paired};
 use crate::kernel::squared_distances;
 use crate::{ConfigError, Output};
 use burn::tensor::Tensor;
@@ -69,7 +69,7 @@ impl Objective {
         assert!(!output.is_empty(), "a batch must hold at least one image");
         let mut terms = Collector::default();
         self.paper_terms(output, &mut terms);
-        self.companion_terms(output, views, &mut terms);
+        self.companion_terms(output, views, moment, &mut terms);
         self.unpaired_terms(output, &mut terms);
         if views == Views::Paired {
             self.paired_terms(output, moment, &mut terms);
@@ -115,15 +115,23 @@ impl Objective {
     }
 
     /// Their kernels cost the square of the images, and most of a step: first views will do, which are a batch as the
-    /// paper has it.
-    fn companion_terms(&self, output: &Output, views: Views, terms: &mut Collector) {
-        if self.config.lambda == 0.0 {
+    /// paper has it. The contrast needs both.
+    fn companion_terms(&self, output: &Output, views: Views, moment: Moment, terms: &mut Collector) {
+        let CompanionConfig { detached, until, last, views: contrast, .. } = self.config.companions;
+        // A restart is judged by what it is at its end.
+        if until > 0.0 && moment.epoch >= until {
             return;
         }
-        let blocks: Vec<Tensor<4>> = output.blocks.iter().map(|block| views.first(block.clone())).collect();
         let membership = views.first(output.membership.clone());
-        for (i, value) in self.companions.evaluate(&blocks, &membership).into_iter().enumerate() {
-            terms.add(&format!("companion_{}", i + 1), self.config.lambda, || value);
+        let membership = if detached { membership.detach() } else { membership };
+        let from = if last { output.blocks.len().saturating_sub(1) } else { 0 };
+        for (i, block) in output.blocks.iter().enumerate().skip(from) {
+            terms.add(&format!("companion_{}", i + 1), self.config.lambda, || {
+                self.companions.objective(views.first(block.clone()), membership.clone())
+            });
+            if views == Views::Paired {
+                terms.add(&format!("contrast_{}", i + 1), contrast, || self.companions.contrast(block.clone()));
+            }
         }
     }
 

@@ -138,6 +138,51 @@ fn check<const D: usize>(case: &Case, golden: &Golden) {
     }
 }
 
+/// By the definition, from the distances of the SVD.
+#[test]
+fn the_contrast_between_views_is_that_of_its_definition() {
+    let golden: Golden = golden("kernels");
+    for case in golden.cases.iter().filter(|case| case.shape.len() == 4 && case.shape[0] % 2 == 0) {
+        let (rows, n) = (case.shape[0], case.shape[0] / 2);
+        let across = |i: usize, j: usize| case.distances[i * rows + n + j];
+        let mut all: Vec<f64> = (0..n * n).map(|at| across(at / n, at % n)).collect();
+        all.sort_by(f64::total_cmp);
+        let b = 0.5 * (all[(n * n - 1) / 2] + all[n * n / 2]) / 2.0;
+        let one = |own: f64, others: &dyn Fn(usize) -> f64| {
+            own / b + (0..n).map(|j| (-others(j) / b).exp()).sum::<f64>().ln()
+        };
+        let both = |i: usize| one(across(i, i), &|j| across(i, j)) + one(across(i, i), &|j| across(j, i));
+        let expected = (0..n).map(both).sum::<f64>() / (2 * n) as f64;
+
+        let companions = Companions {
+            kernel: CompanionKernel::Tensor,
+            bandwidth: bandwidth("squared", 0.5),
+            unfolding: Unfolding::Short,
+        };
+        let shape: [usize; 4] = case.shape.clone().try_into().unwrap();
+        let output = tensor(&case.output, shape).require_grad();
+        let found = companions.contrast(output.clone());
+        assert_close(&format!("{}: contrast", case.name), &[scalar(found.clone())], &[expected], 1e-3);
+        // A small step against the gradient lowers it.
+        let gradient = output.grad(&found.clone().backward()).unwrap();
+        let length = scalar(gradient.clone().square().sum()).sqrt();
+        let moved = companions.contrast(output.detach() - gradient * (1e-2 / length));
+        assert!(scalar(moved) < scalar(found), "{}", case.name);
+    }
+}
+
+#[test]
+fn the_nearest_rule_goes_by_the_fifth_nearest_other() {
+    let places = [0.0, 1.0, 3.0, 6.0, 10.0, 15.0, 21.0];
+    let found = distances(tensor::<2>(&places, [7, 1]));
+    let b = Bandwidth { rule: BandwidthRule::Nearest, sigma: 0.5 }.of(&found);
+    // Five nearest others, by hand: of 0: 1 3 6 10 15; of 1: 1 2 5 9 14; of 3: 2 3 3 7 12; of 6: 3 4 5 6 9; of 10: 4 5 7 9 10; of 15: 5 6 9 12 14;
+    // of 21: 6 11 15 18 20. Sorted: 9 10 12 14 14 15 20.
+    assert!((b - 0.5 * 14.0 * 14.0).abs() < 1e-3, "{b}");
+    let few = distances(tensor::<2>(&[0.0, 2.0], [2, 1]));
+    assert!((Bandwidth { rule: BandwidthRule::Nearest, sigma: 1.0 }.of(&few) - 4.0).abs() < 1e-5);
+}
+
 #[test]
 fn the_papers_terms_agree() {
     let golden: Golden = golden("kernels");

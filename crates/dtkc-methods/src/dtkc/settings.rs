@@ -41,9 +41,13 @@ impl Settings {
         self.loss.needs_pairs()
     }
 
-    /// Rows of a step that the companion objectives see: first views.
+    /// Rows of a step that the companion objectives see: first views, or all where they contrast views.
     pub(super) fn compared(&self, rows: usize) -> usize {
-        if self.loss.lambda > 0.0 { self.items_per_step(rows) } else { 0 }
+        match (self.loss.companions.views > 0.0, self.loss.lambda > 0.0) {
+            (true, _) => rows,
+            (false, true) => self.items_per_step(rows),
+            _ => 0,
+        }
     }
 
     /// The network for these items, checked.
@@ -69,10 +73,11 @@ impl MethodTable for Settings {
         self.neighbours.check()?;
         self.start.check()?;
         let conflict = |text: &str| Err(ConfigError::Conflict(text.into()).into());
-        match (method, self.loss.lambda > 0.0) {
+        match (method, self.loss.has_companions()) {
             (Method::Ddc, true) => {
                 return conflict(
-                    "ddc has no companion objectives, so loss.lambda (--lambda) must be 0; with them it is --method dtkc",
+                    "ddc has no companion objectives, so loss.lambda (--lambda) and loss.companions.views must be 0; with them it is \
+                     --method dtkc",
                 );
             }
             (Method::Dtkc, false) => {

@@ -165,7 +165,14 @@ impl RunConfig {
     /// What a learner with `clusters` clusters is made for.
     pub fn task(&self, clusters: usize) -> Result<Task, TrainError> {
         let device = self.run.device.open()?;
-        Ok(Task { input: self.data.input, clusters, plan: self.plan.clone(), device, pretrained: None, common: Default::default() })
+        Ok(Task {
+            input: self.data.input,
+            clusters,
+            plan: self.plan.clone(),
+            device,
+            pretrained: None,
+            common: Default::default(),
+        })
     }
 
     /// Items of a step.

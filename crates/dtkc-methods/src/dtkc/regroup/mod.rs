@@ -64,7 +64,8 @@ impl Evidence {
     pub fn add_neighbours<'a>(&mut self, fine: &[Option<u32>], neighbours: impl Fn(usize) -> &'a [u32]) {
         let side = self.joint.side;
         let mut joint = vec![0.0; side * side];
-        let known = |item: usize| fine.get(item).copied().flatten().map(|cell| cell as usize).filter(|&cell| cell < side);
+        let known =
+            |item: usize| fine.get(item).copied().flatten().map(|cell| cell as usize).filter(|&cell| cell < side);
         for item in 0..fine.len() {
             let Some(own) = known(item) else { continue };
             for other in neighbours(item).iter().filter_map(|&other| known(other as usize)) {
