@@ -9,6 +9,7 @@ use dtkc_item::{Batch, ItemShape, Items};
 use dtkc_onnx::Network;
 
 use crate::LearnError;
+use crate::dtkc::Joint;
 use crate::places::Pass;
 
 /// A method on its way: one restart, from new weights to a network that can be frozen.
@@ -99,6 +100,13 @@ pub trait Learner {
 
     /// The network as it is now, as a plain list of layers.
     fn freeze(&self) -> Network;
+
+    /// How the two views of items share fine clusters, from which the number of clusters can be read; `None` for a method
+    /// without fine clusters.
+    fn joint(&mut self, data: &mut dyn Passes) -> Result<Option<Joint>, LearnError> {
+        let _ = data;
+        Ok(None)
+    }
 
     /// Multiplications and additions of a step over `rows` rows of the loss, by the plain formulas, where somebody
     /// counted them.

@@ -45,6 +45,13 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
         false
     }
 
+    /// These settings for a learner of fine clusters alone, from whose [`joint`](crate::Learner::joint) the number of clusters
+    /// can be read; `None` where a run with `clusters` clusters would not begin with fine clusters.
+    fn fine_alone(&self, clusters: usize) -> Option<Self> {
+        let _ = clusters;
+        None
+    }
+
     /// Bytes that a step over `rows` rows of the loss takes on the CPU, about, where somebody counted them. Makes no learner:
     /// the answer may be that there is no room for one.
     fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
@@ -225,6 +232,11 @@ impl MethodSettings {
     /// See [`MethodTable::has_pretraining`].
     pub fn has_pretraining(&self) -> bool {
         with!(self, settings => settings.has_pretraining())
+    }
+
+    /// See [`MethodTable::fine_alone`].
+    pub fn fine_alone(&self, clusters: usize) -> Option<Self> {
+        Some(map!(self, settings => settings.fine_alone(clusters)?))
     }
 
     /// See [`MethodTable::step_memory`].

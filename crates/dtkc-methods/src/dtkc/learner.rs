@@ -14,14 +14,14 @@ use dtkc_onnx::Network;
 
 use super::Settings;
 use super::flops::step_flops;
-use super::regroup::Evidence;
+use super::regroup::{Evidence, Joint};
 use super::start::StartKind;
 use super::surroundings::{Search, Surroundings};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
 use crate::optimizer::Optimizer;
-use crate::places::Pass;
+use crate::places::{self, Pass, Purpose};
 use crate::{LearnError, SettingError, Task, arrays};
 
 /// Images after which batch-norm statistics no longer change in a digit that matters.
@@ -29,6 +29,9 @@ const STATISTICS_IMAGES: usize = 20_000;
 
 /// Images whose fine clusters are looked at when they are joined: enough to see how every pair of them is tied.
 const FINE_IMAGES: usize = 60_000;
+
+/// Pairs of views from which the number of clusters is read; a small set is seen several times.
+const JOINT_PAIRS: usize = 10_000;
 
 /// The name of that flag among the weights: it belongs to them, those of an earlier epoch may have none.
 const HAS_CLUSTERS: &str = "has_clusters";
@@ -331,6 +334,28 @@ impl Learner for DtkcLearner {
 
     fn freeze(&self) -> Network {
         self.model.to_network()
+    }
+
+    fn joint(&mut self, data: &mut dyn Passes) -> Result<Option<Joint>, LearnError> {
+        if !self.has_fine_clusters() || data.is_empty() {
+            return Ok(None);
+        }
+        self.look_around(data)?;
+        let (mut joint, mut pairs, mut round) = (Joint::default(), 0, 0);
+        let seed = places::derive(self.seed, Purpose::Sample, &[]);
+        while pairs < JOINT_PAIRS {
+            for (i, batch) in data.batches(Pass::Sample).enumerate() {
+                let batch = batch?;
+                let key = BatchKey { seed, epoch: round, batch: i as u64 };
+                joint.add(&self.model.valid().forward_train(self.training_views(&batch, key, &self.device).0));
+                pairs += batch.len();
+                if pairs >= JOINT_PAIRS {
+                    break;
+                }
+            }
+            round += 1;
+        }
+        Ok(Some(joint))
     }
 
     fn step_flops(&self, rows: usize) -> Option<f64> {

@@ -113,6 +113,13 @@ impl MethodTable for Settings {
         network::suit(&mut self.network, input)
     }
 
+    fn fine_alone(&self, clusters: usize) -> Option<Self> {
+        let starts_fine = self.start.kind(clusters) == StartKind::Fine && self.start.share > 0.0;
+        let learns_fine = self.paired() && self.loss.overclustering > 0.0 && self.network.fine > 1;
+        let alone = || Self { start: StartConfig { from: StartKind::Fine, share: 1.0 }, ..self.clone() };
+        (starts_fine && learns_fine).then(alone)
+    }
+
     fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
         Some(step_memory(&self.model(input, clusters).ok()?, rows, self.compared(rows)))
     }
@@ -157,6 +164,18 @@ mod tests {
         let settings = dtkc_settings::overlay("", &plus(), &[&layer]).unwrap();
         assert_eq!(settings.network.blocks.len(), 1);
         assert_eq!((settings.network.blocks[0].filters, settings.network.blocks[0].kernel), (64, 3));
+    }
+
+    #[test]
+    fn fine_clusters_are_learnt_alone_where_a_run_begins_with_them() {
+        let alone = plus().fine_alone(10).unwrap();
+        assert_eq!(alone.start, StartConfig { from: StartKind::Fine, share: 1.0 });
+        assert_eq!(Settings { start: plus().start, ..alone }, plus(), "nothing else changes");
+        assert_eq!(plus().fine_alone(100), None, "so many begin with a graph");
+        assert_eq!(Preset::Authors.settings(Method::Dtkc).0.fine_alone(10), None);
+        let mut without = plus();
+        without.network.fine = 0;
+        assert_eq!(without.fine_alone(10), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) fn group(joint: &Square, k: usize) -> Vec<usize> {
 
 /// Joins cells with less than a fifth of a mean cell's share to those they share most with, relative to size: a cell
 /// without items would else be a group of its own. Returns the new matrix and the new cell of every old one.
-fn without_small_cells(joint: &Square, k: usize) -> (Square, Vec<usize>) {
+pub(super) fn without_small_cells(joint: &Square, k: usize) -> (Square, Vec<usize>) {
     let mut sums = Sums::new(joint);
     let least = SMALL * sums.marginal.iter().sum::<f64>() / joint.side.max(1) as f64;
     let mut cells: Vec<usize> = (0..joint.side).collect();

@@ -6,12 +6,14 @@
 
 mod coarsen;
 mod cut;
+mod joint;
 mod square;
 
 use burn::tensor::Tensor;
 
 use cut::group;
 use dtkc_core::{Output, OutputLayer};
+pub use joint::{Grouping, Joint};
 use square::{Square, add_outer};
 
 /// Logit of an image that is certain of its group.
