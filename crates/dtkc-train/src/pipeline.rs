@@ -18,7 +18,7 @@ use crate::pretrained;
 use crate::resources;
 use crate::restart::{Ended, Outcome, Restart};
 use crate::run_dir::RunDir;
-use crate::summary::{self, RestartFigures, Summary, Timing};
+use crate::summary::{self, Choice, RestartFigures, Summary, Timing};
 use crate::trainer::Trainer;
 use crate::warnings::{self, Found};
 
@@ -108,7 +108,7 @@ pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) ->
     let begin = Instant::now();
     if config.run.clusters == Clusters::Auto {
         let trials = auto_k::rank(run, &config, observer)?;
-        observer.say(auto_k::table(&trials).trim_end());
+        observer.say(&format!("{}{}", auto_k::table(&trials), auto_k::sentence(&trials)));
         let best =
             trials.first().ok_or_else(|| TrainError::NothingTrained("no number of clusters was tried".into()))?;
         config.run.clusters = Clusters::Fixed(best.clusters);
@@ -122,6 +122,7 @@ pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) ->
     let timing = timing(run, &config, trainer.unlogged())?;
     let mut summary = summarise(&config, figures, &restarts, timing)?;
     summary.warnings = warnings_of(run, summary.best_restart, &restarts)?;
+    summary.chosen = Choice::of(&auto_k::recorded(run)?).filter(|chosen| chosen.clusters == summary.clusters);
     summary.write(&run.summary())?;
     Ok(summary)
 }
@@ -172,6 +173,7 @@ fn summarise(
         cluster_sizes,
         acc: summary::spread(&figures, |restart| restart.acc),
         nmi: summary::spread(&figures, |restart| restart.nmi),
+        chosen: None,
         warnings: Vec::new(),
         restarts: figures,
         timing,

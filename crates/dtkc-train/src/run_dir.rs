@@ -69,9 +69,14 @@ impl RunDir {
         self.root.join("log.jsonl")
     }
 
-    /// One line per number of clusters that was tried.
+    /// One line per number of clusters that `auto` has looked at.
     pub fn trials(&self) -> PathBuf {
         self.root.join("clusters.jsonl")
+    }
+
+    /// How far the search for the number of clusters has come, where one network is asked for all numbers.
+    pub fn search(&self) -> PathBuf {
+        self.checkpoints().join("clusters.ckpt")
     }
 
     /// What a limit on the time allows.

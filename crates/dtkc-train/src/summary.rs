@@ -8,6 +8,7 @@ use dtkc_human as human;
 use dtkc_item::ItemKind;
 use serde::{Deserialize, Serialize};
 
+use crate::auto_k::Trial;
 use crate::error::TrainError;
 use crate::restart::Ended;
 
@@ -93,6 +94,30 @@ impl Timing {
     }
 }
 
+/// How the number of clusters was found. The whole ranking is in clusters.jsonl.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// The number that was taken.
+    pub clusters: usize,
+    /// Its score.
+    pub score: f64,
+    /// The second best number, where more than one was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second: Option<usize>,
+    /// The score of that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub second_score: Option<f64>,
+}
+
+impl Choice {
+    /// From a ranking, best first; `None` where there was none.
+    pub fn of(trials: &[Trial]) -> Option<Self> {
+        let (best, second) = (trials.first()?, trials.get(1));
+        let (clusters, score) = (best.clusters, best.score);
+        Some(Self { clusters, score, second: second.map(|t| t.clusters), second_score: second.map(|t| t.score) })
+    }
+}
+
 /// Everything a run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -112,6 +137,9 @@ pub struct Summary {
     pub items: usize,
     /// Number of clusters.
     pub clusters: usize,
+    /// How `--clusters auto` found that number; absent where it was given, and in older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<Choice>,
     /// Seed of the run.
     pub seed: u64,
     /// Hash of the settings.
@@ -281,6 +309,7 @@ mod tests {
             kind: ItemKind::Images,
             items: 9298,
             clusters: 10,
+            chosen: None,
             seed: 0,
             config_hash: String::new(),
             best_restart: 1,

@@ -47,6 +47,42 @@ fn a_run_that_is_killed_again_and_again_ends_in_the_same_files() {
     assert_same(&place.path("whole"), &broken);
 }
 
+/// A search for the number of clusters that takes some seconds.
+const SEARCH: [&str; 12] = [
+    "--clusters",
+    "auto",
+    "--k-range",
+    "2..5",
+    "--runs",
+    "1",
+    "--epochs",
+    "6",
+    "--set",
+    "run.trial_steps=120",
+    "--checkpoint-every",
+    "0s",
+];
+
+#[test]
+fn a_search_for_the_number_of_clusters_that_is_killed_ends_in_the_same_files() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 240, true);
+    fit(&data, &place.path("whole"), &SEARCH).assert().success();
+    let broken = place.path("broken");
+    let mut kills = kill_after(&mut std_command(&fit(&data, &broken, &SEARCH)), 300);
+    for round in 0..4 {
+        if broken.join("clusters.jsonl").exists() || !broken.join("config.toml").exists() {
+            break;
+        }
+        let mut again = Command::new(assert_cmd::cargo::cargo_bin("dtkc-train"));
+        again.arg("resume").arg(&broken).args(["--quiet", "--no-export"]);
+        kills += kill_after(&mut again, 150 + 50 * round);
+    }
+    assert!(kills >= 2, "the process was too fast to be killed: {kills}");
+    program().arg("resume").arg(&broken).args(["--quiet", "--no-export"]).assert().success();
+    assert_same(&place.path("whole"), &broken);
+}
+
 #[test]
 fn pruned_restarts_resume_too() {
     let place = Place::new();
@@ -92,6 +128,25 @@ fn an_interrupt_saves_and_says_how_to_go_on() {
     assert_eq!(output.status.code(), Some(130), "{text}");
     assert!(text.contains("dtkc-train resume"), "{text}");
     assert!(run.join("checkpoints/restart-000.last.ckpt").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_search_for_the_number_of_clusters_says_how_to_go_on() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 600, true);
+    let long =
+        ["--clusters", "auto", "--set", "run.trial_steps=100000", "--epochs", "100000", "--checkpoint-every", "0s"];
+    let run = place.path("run");
+    let child = std_command(&fit(&data, &run, &long)).stderr(Stdio::piped()).spawn().unwrap();
+    while !run.join("checkpoints/clusters.ckpt").exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    assert!(text.contains("saved up to step") && text.contains("dtkc-train resume"), "{text}");
 }
 
 #[test]

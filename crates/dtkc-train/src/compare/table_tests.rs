@@ -33,6 +33,7 @@ fn summary(best_restart: usize, restarts: Vec<RestartFigures>, seconds: f64, mem
         kind: ItemKind::Images,
         items: 100,
         clusters: 4,
+        chosen: None,
         seed: 0,
         config_hash: String::new(),
         best_restart,

@@ -1,16 +1,10 @@
-//! `--clusters auto`: which number of clusters the data itself supports, without labels.
-//!
-//! For every number k two short runs with different seeds are made. Two questions are asked of them:
+//! Two short runs with different seeds for every number k. Two questions are asked of them:
 //!
 //! - **stability**: do both find the same groups? The adjusted Rand index of the two assignments; 0 is chance, 1 is
 //!   the same groups. A k that does not fit the data cuts it at arbitrary places, and elsewhere with another seed.
 //! - **silhouette** of the embedding, the mean of both runs: are the groups apart from each other?
 //!
-//! The score is the mean of the two. It is a rough guide for data about which nothing is known: short runs find the
-//! coarse groups first, so look at the whole ranking, and at neighbours of the best k.
-
-use std::fmt::Write as _;
-use std::io::Write as _;
+//! The score is the mean of the two. Short runs find the coarse groups first.
 
 use dtkc_core::augment::BatchKey;
 use dtkc_methods::Learner;
@@ -18,8 +12,8 @@ use dtkc_methods::learner::{EpochPlace, Passes as _, StepClock, StepPlace};
 use dtkc_methods::places::{self, Pass, Purpose};
 use dtkc_observe::Observer;
 use ndarray::Array2;
-use serde::{Deserialize, Serialize};
 
+use super::{Figures, Trial, write};
 use crate::config::RunConfig;
 use crate::data::RunData;
 use crate::error::TrainError;
@@ -31,24 +25,13 @@ const COMPARED: usize = 4000;
 /// Images of which the silhouette is taken; its cost is quadratic.
 const SILHOUETTE: usize = 2000;
 
-/// What was found for one number of clusters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
-    /// The number of clusters.
-    pub clusters: usize,
-    /// Mean of stability and silhouette: the ranking goes by it.
-    pub score: f64,
-    /// Adjusted Rand index between the two runs.
-    pub stability: f64,
-    /// Mean silhouette of the two embeddings.
-    pub silhouette: f64,
-    /// Clusters that were used, in the run that used fewer.
-    pub used_clusters: usize,
-}
-
-/// Tries every number of the range that was not tried before and returns the ranking, best first.
-pub fn rank(run: &RunDir, config: &RunConfig, observer: &dyn Observer) -> Result<Vec<Trial>, TrainError> {
-    let mut trials = read(run)?;
+/// Tries every number of the range that is not in `trials`.
+pub(super) fn rank(
+    run: &RunDir,
+    config: &RunConfig,
+    mut trials: Vec<Trial>,
+    observer: &dyn Observer,
+) -> Result<Vec<Trial>, TrainError> {
     let range = config.run.k_range;
     let wanted: Vec<usize> =
         (range.first..=range.last).filter(|k| trials.iter().all(|trial| trial.clusters != *k)).collect();
@@ -57,12 +40,10 @@ pub fn rank(run: &RunDir, config: &RunConfig, observer: &dyn Observer) -> Result
     let mut search = Search { run, config, data: RunData::open(config, observer)?, observer };
     for k in wanted {
         observer.note(format_args!("k = {k}"));
-        let trial = search.try_one(k)?;
-        append(run, &trial)?;
-        trials.push(trial);
+        trials.push(search.try_one(k)?);
+        write(run, &trials)?;
     }
     observer.end();
-    trials.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.clusters.cmp(&b.clusters)));
     Ok(trials)
 }
 
@@ -95,7 +76,8 @@ impl Search<'_> {
         let seed = places::derive(options.seed, Purpose::Sample, &[clusters as u64]);
         let silhouette = found.iter().map(|seen| silhouette(seen, seed)).sum::<f64>() / 2.0;
         let used_clusters = found.iter().map(Seen::used).min().unwrap_or(0);
-        Ok(Trial { clusters, score: (stability + silhouette) / 2.0, stability, silhouette, used_clusters })
+        let figures = Figures::Runs { stability, silhouette, used_clusters };
+        Ok(Trial { clusters, score: (stability + silhouette) / 2.0, figures })
     }
 
     /// Trains a new learner for `trial_steps` steps of its last stage, after at most as many of each stage before it.
@@ -199,69 +181,4 @@ fn look(learner: &dyn Learner, data: &mut RunData<'_>) -> Result<Seen, TrainErro
 /// A run that put everything into one cluster has no silhouette; that is the worst.
 fn silhouette(seen: &Seen, seed: u64) -> f64 {
     dtkc_metrics::silhouette(&seen.embedding.view(), &seen.clusters, SILHOUETTE, seed).unwrap_or(-1.0)
-}
-
-/// The ranking for people.
-pub fn table(trials: &[Trial]) -> String {
-    let mut out = String::from("clusters  score  stability  silhouette  used\n");
-    for (place, trial) in trials.iter().enumerate() {
-        let Trial { clusters, score, stability, silhouette, used_clusters } = trial;
-        let mark = if place == 0 { '*' } else { ' ' };
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            out,
-            "{mark}{clusters:>7}  {score:>5.3}  {stability:>9.3}  {silhouette:>10.3}  {used_clusters:>4}"
-        );
-    }
-    out
-}
-
-fn read(run: &RunDir) -> Result<Vec<Trial>, TrainError> {
-    let path = run.trials();
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    // A line that was cut off by a crash is tried again.
-    let text = fs_err::read_to_string(path)?;
-    Ok(text.lines().map_while(|line| serde_json::from_str(line).ok()).collect())
-}
-
-fn append(run: &RunDir, trial: &Trial) -> Result<(), TrainError> {
-    // Rewritten as a whole: it is small, and a half-written line of a crash must not stay in its middle.
-    let mut trials = read(run)?;
-    trials.push(trial.clone());
-    let mut text = Vec::new();
-    for trial in &trials {
-        writeln!(text, "{}", serde_json::to_string(trial).map_err(std::io::Error::from)?)?;
-    }
-    Ok(dtkc_files::write(&run.trials(), &text)?)
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::run_dir::Existing;
-
-    #[test]
-    fn trials_survive_a_torn_line() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = RunDir::create(folder.path(), Existing::Refuse).unwrap();
-        let trial = |clusters| Trial { clusters, score: 0.5, stability: 0.4, silhouette: 0.6, used_clusters: clusters };
-        append(&run, &trial(3)).unwrap();
-        append(&run, &trial(4)).unwrap();
-        let mut text = std::fs::read_to_string(run.trials()).unwrap();
-        text.push_str("{\"clusters\":5,");
-        std::fs::write(run.trials(), text).unwrap();
-        assert_eq!(read(&run).unwrap(), [trial(3), trial(4)]);
-        append(&run, &trial(5)).unwrap();
-        assert_eq!(read(&run).unwrap().len(), 3);
-    }
-
-    #[test]
-    fn the_ranking_marks_the_first() {
-        let trial = |clusters, score| Trial { clusters, score, stability: 0.4, silhouette: 0.6, used_clusters: 3 };
-        let text = table(&[trial(10, 0.75), trial(9, 0.5)]);
-        assert!(text.contains("*     10  0.750      0.400       0.600     3"), "{text}");
-    }
 }
