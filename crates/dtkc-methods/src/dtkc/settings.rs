@@ -5,6 +5,7 @@ use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
 use super::memory::step_memory;
+use super::start::MANY;
 use super::{DtkcLearner, PartnerConfig, StartConfig, StartKind};
 use crate::learner::Learner;
 use crate::network;
@@ -114,7 +115,8 @@ impl MethodTable for Settings {
     }
 
     fn fine_alone(&self, clusters: usize) -> Option<Self> {
-        let starts_fine = self.start.kind(clusters) == StartKind::Fine && self.start.share > 0.0;
+        // Of the fine clusters of so many some thirty are used, which says nothing about larger numbers.
+        let starts_fine = clusters <= MANY && self.start.kind(clusters) == StartKind::Fine && self.start.share > 0.0;
         let learns_fine = self.paired() && self.loss.overclustering > 0.0 && self.network.fine > 1;
         let alone = || Self { start: StartConfig { from: StartKind::Fine, share: 1.0 }, ..self.clone() };
         (starts_fine && learns_fine).then(alone)
@@ -172,6 +174,8 @@ mod tests {
         assert_eq!(alone.start, StartConfig { from: StartKind::Fine, share: 1.0 });
         assert_eq!(Settings { start: plus().start, ..alone }, plus(), "nothing else changes");
         assert_eq!(plus().fine_alone(100), None, "so many begin with a graph");
+        let fine = StartConfig { from: StartKind::Fine, share: 0.5 };
+        assert_eq!(Settings { start: fine, ..plus() }.fine_alone(100), None, "too many to be told from a batch");
         assert_eq!(Preset::Authors.settings(Method::Dtkc).0.fine_alone(10), None);
         let mut without = plus();
         without.network.fine = 0;

@@ -11,7 +11,7 @@ use crate::learner::Passes;
 use crate::spectral::{Affinity, SpectralOptions, of_neighbours};
 
 /// More clusters than this have too few images in a batch for several fine clusters each.
-const MANY: usize = 25;
+pub(super) const MANY: usize = 25;
 
 /// How well eigenvectors must fit: their clusters are a beginning, and no digit of them counts.
 const RESIDUAL: f64 = 1e-4;

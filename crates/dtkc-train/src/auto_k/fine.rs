@@ -118,6 +118,7 @@ impl<'a> Search<'a> {
         let (epoch, first) = (self.state.step() / per_epoch, self.state.step() % per_epoch);
         if self.learner.is_refresh_due(0) {
             self.learner.refresh(&mut self.data)?;
+            self.observer.note(format_args!("fine clusters"));
         }
         for batch in self.data.from(Pass::Trial { attempt: 0, epoch }, first) {
             let step = self.state.step();

@@ -54,13 +54,13 @@ pub(crate) struct Args {
     /// Dataset to train on (HDF5, from dtkc-data).
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Number of clusters, or `auto` to try a range.
+    /// Number of clusters, or `auto` to look for it in a range.
     #[arg(long, value_name = "K|auto")]
     clusters: Option<Clusters>,
     /// Run directory to create.
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Numbers of clusters that `--clusters auto` tries, both ends included.
+    /// Numbers of clusters that `--clusters auto` looks at, both ends included [default: 2..15].
     #[arg(long, value_name = "A..B")]
     k_range: Option<KRange>,
     /// How to cluster, see below [default: dtkc].

@@ -12,7 +12,7 @@ use crate::error::TrainError;
 pub struct RunOptions {
     /// Number of clusters, or `auto`.
     pub clusters: Clusters,
-    /// The numbers of clusters that `auto` tries.
+    /// The numbers of clusters that `auto` looks at.
     pub k_range: KRange,
     /// Seed of everything random.
     pub seed: u64,
