@@ -117,7 +117,7 @@ fn copy_missing(run: &RunDir, config: &RunConfig, before: usize) -> Result<usize
 /// The task of one restart, with what another run's pretraining made for it.
 pub fn with_pretraining(task: &Task, root: &Path, config: &RunConfig, restart: usize) -> Result<Task, TrainError> {
     let pretrained = number_of(root, config, restart).map(|number| read(root, number)).transpose()?;
-    Ok(Task { pretrained, ..task.clone() })
+    Ok(Task { pretrained, restart, ..task.clone() })
 }
 
 /// The restart of the other run that a restart of the run at `root` begins with; `None` where it pretrains itself.

@@ -83,14 +83,12 @@ impl Objective {
     /// Panics on paired views of odd count.
     pub fn evaluate_fine(&self, output: &Output) -> LossTerms {
         let mut terms = Collector::default();
-        if let Some(fine) = &output.fine {
-            let (first, second) = halves(fine);
-            terms.add("overclustering", self.config.overclustering, || paired::mutual_information(first, second));
-        }
+        self.fine_term(output, &mut terms);
         terms.sum().unwrap_or_else(|| nothing(output))
     }
 
-    /// The mean cross-entropy with given clusters, one for every image; both views have the image's.
+    /// The mean cross-entropy with given clusters, one for every image; both views have the image's. Fine clusters of paired
+    /// views are learnt beside them.
     pub fn evaluate_given(&self, output: &Output, clusters: &[u32], views: Views) -> LossTerms {
         let mut terms = Collector::default();
         terms.add("given", 1.0, || {
@@ -100,7 +98,19 @@ impl Objective {
             };
             paired::cross_entropy_with(output.logits.clone(), &targets)
         });
+        if views == Views::Paired {
+            self.fine_term(output, &mut terms);
+        }
         terms.sum().unwrap_or_else(|| nothing(output))
+    }
+
+    fn fine_term(&self, output: &Output, terms: &mut Collector) {
+        if let Some(fine) = &output.fine {
+            terms.add("overclustering", self.config.overclustering, || {
+                let (first, second) = halves(fine);
+                paired::mutual_information(first, second)
+            });
+        }
     }
 
     fn paper_terms(&self, output: &Output, terms: &mut Collector) {

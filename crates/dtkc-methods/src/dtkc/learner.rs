@@ -49,6 +49,7 @@ pub struct DtkcLearner {
     surroundings: Surroundings,
     /// Whether the output layer has clusters: it has none while the fine ones are learnt that they are made of.
     has_clusters: bool,
+    restart: usize,
     seed: u64,
 }
 
@@ -71,6 +72,7 @@ impl DtkcLearner {
             optimizer: Optimizer::new(&settings.optim),
             surroundings: Surroundings::new(task.common.clone()),
             has_clusters: false,
+            restart: task.restart,
             seed,
         })
     }
@@ -105,7 +107,8 @@ impl DtkcLearner {
 
     fn look_around(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
         let (shape, clusters) = (self.valid().config().input, self.clusters());
-        let search = Search { settings: &self.settings, shape, clusters, seed: self.seed };
+        let for_start = self.start(self.epochs).1 == StartKind::Graph;
+        let search = Search { settings: &self.settings, shape, clusters, for_start, seed: self.seed };
         self.surroundings.look(&search, data)
     }
 
@@ -117,13 +120,14 @@ impl DtkcLearner {
 
     /// Epochs before clusters are learnt, and what is learnt in them.
     fn start(&self, epochs: usize) -> (usize, StartKind) {
-        let can = match self.settings.start.kind(self.clusters()) {
+        let can = match self.settings.start.kind(self.clusters(), self.restart) {
             StartKind::Fine if self.has_fine_clusters() => StartKind::Fine,
-            // Nothing is known of the graph before the images were seen.
+            // Where the images have no graph, or one that gives no clusters, which is known when they were seen.
+            StartKind::Graph if self.surroundings.have_no_clusters() && self.has_fine_clusters() => StartKind::Fine,
             StartKind::Graph if self.settings.paired() && self.settings.neighbours.is_on() => StartKind::Graph,
             _ => return (0, StartKind::Random),
         };
-        (self.settings.start.epochs(can, epochs), can)
+        (self.settings.start.epochs(self.clusters(), epochs), can)
     }
 
     /// The loss of a step.
@@ -151,7 +155,7 @@ impl DtkcLearner {
             return Ok(None);
         }
         let evidence = self.evidence(data)?;
-        let is_first = place.done == self.start(place.epochs).0;
+        let is_first = self.start(place.epochs) == (place.done, StartKind::Fine);
         if is_first || evidence.has_empty_cluster() { self.groups(evidence, data) } else { Ok(None) }
     }
 
@@ -236,8 +240,9 @@ impl Learner for DtkcLearner {
         let loss = &self.settings.loss;
         let start = if loss.self_label > 0.0 { loss.self_label_start } else { 0.0 };
         let (until, kind) = self.start(place.epochs);
-        // Given clusters are one measure from the first epoch to the last.
-        place.done as f64 > loss.ramp.max(start) && (place.done > until || kind == StartKind::Graph)
+        // Clusters that stay as they are given are one measure from the first epoch to the last.
+        let is_same = kind == StartKind::Graph && until == place.epochs;
+        place.done as f64 > loss.ramp.max(start) && (place.done > until || is_same)
     }
 
     fn end_epoch(&mut self, place: &EpochPlace, data: &mut dyn Passes) -> Result<EpochEnd, LearnError> {
@@ -255,7 +260,7 @@ impl Learner for DtkcLearner {
     /// When the start ends, and a few times after it to see whether a cluster was lost.
     fn upheavals(&self, epochs: usize) -> Vec<usize> {
         match self.start(epochs) {
-            (after @ 1.., StartKind::Fine) => {
+            (after @ 1.., StartKind::Fine | StartKind::Graph) if after < epochs => {
                 let left = epochs - after;
                 (0..4).map(|quarter| after + left * quarter / 4).collect::<BTreeSet<_>>().into_iter().collect()
             }

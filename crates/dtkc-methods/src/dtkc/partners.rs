@@ -50,11 +50,25 @@ impl PartnerConfig {
     }
 }
 
+/// Who is near whom by a checkpoint.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Table {
+    pub(super) items: Vec<u32>,
+    pub(super) squares: Vec<f32>,
+}
+
+impl Table {
+    /// Whether it can be that of `n` images with `count` neighbours each.
+    fn fits(&self, n: usize, count: usize) -> bool {
+        let whole = self.items.len() == n * count && self.squares.len() == n * count;
+        whole && self.items.iter().all(|&item| (item as usize) < n)
+    }
+}
+
 /// All images and who is near whom.
 pub(super) struct Partners {
     share: f64,
     images: Images,
-    /// Without distances where the table comes from a checkpoint.
     nearest: Neighbours,
 }
 
@@ -65,7 +79,7 @@ impl Partners {
         data: &mut dyn Passes,
         shape: ImageShape,
         clusters: usize,
-        known: Vec<u32>,
+        known: Table,
     ) -> Result<Option<Self>, LearnError> {
         let (n, by) = (data.len(), config.by.for_clusters(clusters));
         let reduced = ImageShape { height: shape.height.min(SIDE), width: shape.width.min(SIDE), ..shape };
@@ -76,8 +90,8 @@ impl Partners {
         data.note("nearest neighbours");
         let images = Images::read(data, shape)?;
         let count = config.count.min(n.saturating_sub(1));
-        let nearest = match known.len() == n * count {
-            true => Neighbours { count, items: known, squares: Vec::new() },
+        let nearest = match known.fits(n, count) {
+            true => Neighbours { count, items: known.items, squares: known.squares },
             false => by.neighbours(&images, SIDE, count, &|| data.stop())?,
         };
         Ok((count > 0).then_some(Self { share: config.share, images, nearest }))

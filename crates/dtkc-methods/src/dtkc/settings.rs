@@ -57,7 +57,7 @@ impl Settings {
             return Err(LearnError::Unsuitable(format!("dtkc and ddc take images, but the set holds {input}")));
         };
         let mut network = self.network.clone();
-        if self.start.kind(clusters) == StartKind::Graph {
+        if self.start.is_given(clusters) {
             // Nobody would ask them, and a batch has too few images for so many.
             network.fine = 0;
         }
@@ -106,7 +106,7 @@ impl MethodTable for Settings {
     /// Mutual information is counted in k x k cells: with fewer images than that of a cluster, most of it is chance. Clusters
     /// that are given do without it.
     fn least_rows(&self, clusters: usize) -> usize {
-        let counts = self.paired() && self.start.kind(clusters) != StartKind::Graph;
+        let counts = self.paired() && !self.start.is_given(clusters);
         if counts { 2 * IMAGES_PER_CLUSTER * clusters } else { 0 }
     }
 
@@ -116,7 +116,7 @@ impl MethodTable for Settings {
 
     fn fine_alone(&self, clusters: usize) -> Option<Self> {
         // Of the fine clusters of so many some thirty are used, which says nothing about larger numbers.
-        let starts_fine = clusters <= MANY && self.start.kind(clusters) == StartKind::Fine && self.start.share > 0.0;
+        let starts_fine = clusters <= MANY && self.start.kind(clusters, 0) == StartKind::Fine && self.start.share > 0.0;
         let learns_fine = self.paired() && self.loss.overclustering > 0.0 && self.network.fine > 1;
         let alone = || Self { start: StartConfig { from: StartKind::Fine, share: 1.0 }, ..self.clone() };
         (starts_fine && learns_fine).then(alone)

@@ -8,8 +8,8 @@ use dtkc_core::{NamedArray, Values};
 use dtkc_item::{Batch, ImageShape};
 
 use super::Settings;
-use super::partners::Partners;
-use super::start::{StartKind, graph_clusters};
+use super::partners::{Partners, Table};
+use super::start::graph_clusters;
 use crate::learner::Passes;
 use crate::nearest::Neighbours;
 use crate::{LearnError, arrays};
@@ -31,7 +31,7 @@ pub(super) struct Surroundings {
     is_known: bool,
     partners: Option<Arc<Partners>>,
     /// The table of neighbours of a checkpoint.
-    table: Vec<u32>,
+    table: Table,
     /// First clusters of all images, where the graph of neighbours gives them.
     given: Vec<u32>,
 }
@@ -41,6 +41,8 @@ pub(super) struct Search<'a> {
     pub(super) settings: &'a Settings,
     pub(super) shape: ImageShape,
     pub(super) clusters: usize,
+    /// Whether first clusters are to come from the graph.
+    pub(super) for_start: bool,
     pub(super) seed: u64,
 }
 
@@ -62,7 +64,7 @@ impl Surroundings {
 
     /// Looks at all images, once.
     pub(super) fn look(&mut self, search: &Search<'_>, data: &mut dyn Passes) -> Result<(), LearnError> {
-        let Search { settings, shape, clusters, seed } = *search;
+        let Search { settings, shape, clusters, for_start, seed } = *search;
         if !self.is_missing(settings) {
             return Ok(());
         }
@@ -74,9 +76,7 @@ impl Surroundings {
                 self.common.0.get_or_init(|| found).clone()
             }
         };
-        if let (Some(partners), StartKind::Graph, true) =
-            (&self.partners, settings.start.kind(clusters), self.given.is_empty())
-        {
+        if let (Some(partners), true, true) = (&self.partners, for_start, self.given.is_empty()) {
             self.given = graph_clusters(partners, clusters, seed, data)?.unwrap_or_default();
         }
         self.is_known = true;
@@ -93,6 +93,11 @@ impl Surroundings {
         self.partners.as_deref().map(Partners::nearest)
     }
 
+    /// Whether the images were seen and gave no first clusters.
+    pub(super) fn have_no_clusters(&self) -> bool {
+        self.is_known && self.given.is_empty()
+    }
+
     /// The first clusters of a batch, where there are any.
     pub(super) fn given(&self, batch: &Batch) -> Option<Vec<u32>> {
         let given = |&item: &usize| self.given.get(item).copied();
@@ -100,15 +105,23 @@ impl Surroundings {
     }
 
     /// As parts of a checkpoint: looking for neighbours again would take longer than anything else on resuming.
-    pub(super) fn save(&self) -> [NamedArray; 2] {
-        let table = self.partners.as_ref().map_or(&self.table, |partners| &partners.nearest().items);
-        [("neighbours", table), ("given", &self.given)]
-            .map(|(name, values)| NamedArray::list(name, Values::U32(values.clone())))
+    pub(super) fn save(&self) -> [NamedArray; 3] {
+        let (items, squares) = match &self.partners {
+            Some(partners) => (&partners.nearest().items, &partners.nearest().squares),
+            None => (&self.table.items, &self.table.squares),
+        };
+        [
+            NamedArray::list("neighbours", Values::U32(items.clone())),
+            NamedArray::list("neighbours.squares", Values::F32(squares.clone())),
+            NamedArray::list("given", Values::U32(self.given.clone())),
+        ]
     }
 
     /// Takes [`save`](Self::save) back; images are read again when they are needed.
     pub(super) fn restore(common: Common, saved: &[NamedArray]) -> Result<Self, LearnError> {
-        let (table, given) = (arrays::u32s(saved, "neighbours", None)?, arrays::u32s(saved, "given", None)?);
-        Ok(Self { table, given, ..Self::new(common) })
+        let items = arrays::u32s(saved, "neighbours", None)?;
+        let squares = arrays::f32s(saved, "neighbours.squares", None)?;
+        let given = arrays::u32s(saved, "given", None)?;
+        Ok(Self { table: Table { items, squares }, given, ..Self::new(common) })
     }
 }

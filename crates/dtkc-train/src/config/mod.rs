@@ -171,6 +171,7 @@ impl RunConfig {
             plan: self.plan.clone(),
             device,
             pretrained: None,
+            restart: 0,
             common: Default::default(),
         })
     }
