@@ -37,8 +37,8 @@ Methods, and when to use them:
 --lambda X adds companion objectives to dec, idec, dcn, spectralnet and dbc, too. --pretrained RUN takes the autoencoder of
 a run of dec, idec, dcn or spectralnet (of dbc for dbc).
 Presets of dtkc and ddc:
-  plus     ours, the default: fine clusters first, random views and near neighbours that must agree; more than 25
-           clusters start from the graph of near neighbours
+  plus     ours, the default: random views and near neighbours must agree; restarts begin in turn with fine clusters
+           and with clusters of the graph of near neighbours (always with those where there are more than 25)
   paper    the paper's text
   authors  its code (DanielTrosten/DTKC), but for its gradient of the pairwise distance, which is wrong there
   tk-uco   the PyTorch code of its successor, but every image is scaled by its own range, biases start at 0 and the
