@@ -22,6 +22,9 @@ use crate::run_dir::RunDir;
 /// or few steps an epoch has.
 const PARTS: usize = 10;
 
+/// Least drop by which a number stands out.
+pub(super) const CLEAR: f64 = 0.15;
+
 /// What is trained.
 pub(super) struct Plan {
     settings: MethodSettings,
@@ -57,14 +60,19 @@ pub(super) fn rank(
         other => other,
     })?;
     let range = config.run.k_range;
-    let trials: Vec<Trial> = joint.numbers(range.first, range.last).into_iter().map(trial).collect();
+    let trials = scored(&joint.numbers(range.first, range.last));
     write(run, &trials)?;
     Ok(trials)
 }
 
-fn trial(found: Grouping) -> Trial {
-    let Grouping { clusters, score, explained, stay, least_stay } = found;
-    Trial { clusters, score, figures: Figures::Groups { explained, stay, least_stay } }
+/// The score is the drop; where no number stands out by it, what stays beyond chance, which has an optimum also then.
+fn scored(numbers: &[Grouping]) -> Vec<Trial> {
+    let is_clear = numbers.iter().any(|number| number.drop >= CLEAR);
+    let trial = |&Grouping { clusters, drop, stay, beyond_chance }: &Grouping| {
+        let score = if is_clear { drop } else { beyond_chance };
+        Trial { clusters, score, figures: Figures::Groups { drop, beyond_chance, stay } }
+    };
+    numbers.iter().map(trial).collect()
 }
 
 struct Search<'a> {
@@ -179,5 +187,14 @@ mod tests {
         assert_eq!(plan("run.k_range = '2..20'"), (20, 760));
         assert_eq!(plan("run.trial_steps = 1000").1, 1000);
         assert_eq!(plan("plan.epochs = 2").1, 2 * 78);
+    }
+
+    #[test]
+    fn where_no_drop_stands_out_what_stays_decides() {
+        let number = |clusters, drop, beyond_chance| Grouping { clusters, drop, stay: 0.9, beyond_chance };
+        let score =
+            |drop| scored(&[number(3, drop, 0.5), number(8, 0.1, 0.7)]).iter().map(|t| t.score).collect::<Vec<_>>();
+        assert_eq!(score(0.3), [0.3, 0.1]);
+        assert_eq!(score(0.12), [0.5, 0.7]);
     }
 }
