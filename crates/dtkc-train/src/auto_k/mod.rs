@@ -2,7 +2,7 @@
 //!
 //! | way | for | where |
 //! |---|---|---|
-//! | one network with fine clusters, from which every number is read | runs that begin with fine clusters: `plus` | `fine.rs` |
+//! | three networks with fine clusters, from which every number is read | runs that begin with fine clusters: `plus` | `fine.rs` |
 //! | two short runs for every number | all others | `runs.rs` |
 //!
 //! Both give every number of the range a score. It is a guide for data about which nothing is known: look at the whole
@@ -49,7 +49,7 @@ pub enum Figures {
         /// Clusters that were used, in the run that used fewer.
         used_clusters: usize,
     },
-    /// Fine clusters of one network, joined into so many groups. The score is the drop, or where no number stands out by it
+    /// Fine clusters of networks, joined into so many groups; means. The score is the drop, or where no number stands out by it
     /// what stays beyond chance: see [`dtkc_methods::dtkc::Joint::numbers`].
     Groups {
         /// How much more the last group explains of what the two views of an image have in common than a further one would.
