@@ -1,14 +1,14 @@
-//! Every number of clusters from one network. It learns fine clusters alone, as the runs that follow begin, and these are
+//! Every number of clusters from a few networks. They learn fine clusters alone, as the runs that follow begin, and these are
 //! joined into every number of groups: see [`dtkc_methods::dtkc::Joint`].
 //!
-//! The network costs a quarter of one restart, whatever the range, and is not used further: that of the run has fine
+//! Each costs a quarter of a restart, whatever the range. They are not used further: the network of the run has fine
 //! clusters for its own number.
 
 use dtkc_core::augment::BatchKey;
-use dtkc_methods::dtkc::{Grouping, Joint};
+use dtkc_methods::dtkc::{Common, Grouping, Joint};
 use dtkc_methods::learner::{StepClock, StepPlace};
 use dtkc_methods::places::{self, Pass, Purpose};
-use dtkc_methods::{LearnError, Learner, MethodSettings};
+use dtkc_methods::{LearnError, Learner, MethodSettings, Task};
 use dtkc_observe::Observer;
 
 use super::fine_state::State;
@@ -22,9 +22,17 @@ use crate::run_dir::RunDir;
 /// or few steps an epoch has.
 const PARTS: usize = 10;
 
+/// Networks whose figures are averaged: what is tied to what depends on the first weights, too.
+const NETWORKS: usize = 3;
+
+/// Least drop by which a number stands out.
+pub(super) const CLEAR: f64 = 0.15;
+
 /// What is trained.
 pub(super) struct Plan {
     settings: MethodSettings,
+    /// What the networks have in common, such as the table of neighbours.
+    common: Common,
     /// The number of clusters that the fine ones would be enough for.
     pub(super) clusters: usize,
     /// Steps in all.
@@ -40,7 +48,7 @@ impl Plan {
         let per_epoch = config.data.items.div_ceil(config.items_per_step().max(1)).max(1);
         let of_run = config.plan.epochs.saturating_mul(per_epoch).max(1);
         let steps = (of_run / 4).max(config.run.trial_steps).clamp(1, of_run);
-        Some(Self { settings: config.settings.fine_alone(last)?, clusters, steps })
+        Some(Self { settings: config.settings.fine_alone(last)?, common: Common::default(), clusters, steps })
     }
 }
 
@@ -51,25 +59,50 @@ pub(super) fn rank(
     plan: &Plan,
     observer: &dyn Observer,
 ) -> Result<Vec<Trial>, TrainError> {
-    let mut search = Search::new(run, config, plan, observer)?;
-    let joint = search.joint().map_err(|error| match error {
-        TrainError::Stopped => search.interrupted(),
-        other => other,
-    })?;
     let range = config.run.k_range;
-    let trials: Vec<Trial> = joint.numbers(range.first, range.last).into_iter().map(trial).collect();
+    let mut found = Vec::new();
+    for network in 0..NETWORKS {
+        let mut search = Search::new(run, config, plan, network, observer)?;
+        let joint = search.joint().map_err(|error| match error {
+            TrainError::Stopped => search.interrupted(),
+            other => other,
+        })?;
+        found.push(joint.numbers(range.first, range.last));
+    }
+    let trials = scored(&means(&found));
     write(run, &trials)?;
     Ok(trials)
 }
 
-fn trial(found: Grouping) -> Trial {
-    let Grouping { clusters, score, explained, stay, least_stay } = found;
-    Trial { clusters, score, figures: Figures::Groups { explained, stay, least_stay } }
+/// The mean figures of every number.
+fn means(found: &[Vec<Grouping>]) -> Vec<Grouping> {
+    let Some(first) = found.first() else { return Vec::new() };
+    let mean = |i: usize, figure: fn(&Grouping) -> f64| {
+        found.iter().map(|numbers| figure(&numbers[i])).sum::<f64>() / found.len() as f64
+    };
+    let number = |(i, &Grouping { clusters, .. }): (usize, &Grouping)| Grouping {
+        clusters,
+        drop: mean(i, |number| number.drop),
+        stay: mean(i, |number| number.stay),
+        beyond_chance: mean(i, |number| number.beyond_chance),
+    };
+    first.iter().enumerate().map(number).collect()
+}
+
+/// The score is the drop; where no number stands out by it, what stays beyond chance, which has an optimum also then.
+fn scored(numbers: &[Grouping]) -> Vec<Trial> {
+    let is_clear = numbers.iter().any(|number| number.drop >= CLEAR);
+    let trial = |&Grouping { clusters, drop, stay, beyond_chance }: &Grouping| {
+        let score = if is_clear { drop } else { beyond_chance };
+        Trial { clusters, score, figures: Figures::Groups { drop, beyond_chance, stay } }
+    };
+    numbers.iter().map(trial).collect()
 }
 
 struct Search<'a> {
     run: &'a RunDir,
     plan: &'a Plan,
+    network: usize,
     data: RunData<'a>,
     state: State,
     learner: Box<dyn Learner>,
@@ -82,21 +115,23 @@ impl<'a> Search<'a> {
         run: &'a RunDir,
         config: &'a RunConfig,
         plan: &'a Plan,
+        network: usize,
         observer: &'a dyn Observer,
     ) -> Result<Self, TrainError> {
-        let seed = |purpose| places::derive(config.run.seed, purpose, &[plan.clusters as u64, 0]);
-        let task = config.task(plan.clusters)?;
+        let seed = |purpose| places::derive(config.run.seed, purpose, &[plan.clusters as u64, network as u64]);
+        let task = Task { common: plan.common.clone(), ..config.task(plan.clusters)? };
         let mut learner = plan.settings.learner(&task, seed(Purpose::Weights))?;
-        let state = State::open(run, config, plan, learner.as_mut())?;
+        let state = State::open(run, config, plan, network, learner.as_mut())?;
         let views = seed(Purpose::Augmentation);
-        Ok(Self { run, plan, data: RunData::open(config, observer)?, state, learner, views, observer })
+        Ok(Self { run, plan, network, data: RunData::open(config, observer)?, state, learner, views, observer })
     }
 
     fn joint(&mut self) -> Result<Joint, TrainError> {
         if let Some(joint) = self.state.joint() {
             return Ok(joint);
         }
-        self.observer.begin("look for clusters", "steps", Some(self.plan.steps as u64));
+        let work = format!("look for clusters, network {} of {NETWORKS}", self.network + 1);
+        self.observer.begin(&work, "steps", Some(self.plan.steps as u64));
         self.observer.skip(self.state.step() as u64);
         self.learner.enter(0, &mut self.data)?;
         while self.state.step() < self.plan.steps {
@@ -120,7 +155,7 @@ impl<'a> Search<'a> {
             self.learner.refresh(&mut self.data)?;
             self.observer.note(format_args!("fine clusters"));
         }
-        for batch in self.data.from(Pass::Trial { attempt: 0, epoch }, first) {
+        for batch in self.data.from(Pass::Trial { attempt: self.network, epoch }, first) {
             let step = self.state.step();
             let views = BatchKey { seed: self.views, epoch: epoch as u64, batch: (step % per_epoch) as u64 };
             let done = step as f64 / self.plan.steps as f64;
@@ -141,9 +176,9 @@ impl<'a> Search<'a> {
     }
 
     fn interrupted(&self) -> TrainError {
-        let (step, root) = (self.state.saved(), self.run.root().display());
+        let (network, step, root) = (self.network + 1, self.state.saved(), self.run.root().display());
         TrainError::Interrupted(format!(
-            "the search for the number of clusters is saved up to step {step}; go on with `dtkc-train resume {root}`"
+            "the search for the number of clusters is saved up to step {step} of network {network}; go on with `dtkc-train resume {root}`"
         ))
     }
 }
@@ -161,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn only_runs_that_begin_with_fine_clusters_are_read_from_one_network() {
+    fn only_runs_that_begin_with_fine_clusters_are_read_from_them() {
         for text in ["", "method = 'ddc'", "run.k_range = '2..25'", "run.k_range = '2..3'"] {
             assert!(Plan::of(&config(text)).is_some(), "{text}");
         }
@@ -179,5 +214,21 @@ mod tests {
         assert_eq!(plan("run.k_range = '2..20'"), (20, 760));
         assert_eq!(plan("run.trial_steps = 1000").1, 1000);
         assert_eq!(plan("plan.epochs = 2").1, 2 * 78);
+    }
+
+    #[test]
+    fn networks_are_averaged() {
+        let number = |drop, stay| Grouping { clusters: 4, drop, stay, beyond_chance: stay / 2.0 };
+        let mean = means(&[vec![number(0.25, 0.5)], vec![number(0.75, 1.0)]]);
+        assert_eq!(mean, [number(0.5, 0.75)]);
+    }
+
+    #[test]
+    fn where_no_drop_stands_out_what_stays_decides() {
+        let number = |clusters, drop, beyond_chance| Grouping { clusters, drop, stay: 0.9, beyond_chance };
+        let score =
+            |drop| scored(&[number(3, drop, 0.5), number(8, 0.1, 0.7)]).iter().map(|t| t.score).collect::<Vec<_>>();
+        assert_eq!(score(0.3), [0.3, 0.1]);
+        assert_eq!(score(0.12), [0.5, 0.7]);
     }
 }

@@ -1,4 +1,4 @@
-//! How far the network has come from which the number of clusters is read, on the disk: while it is trained its weights, at
+//! How far a network has come from which the number of clusters is read, on the disk: while it is trained its weights, at
 //! the end what its fine clusters share.
 
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ const JOINT: &str = "joint";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Meta {
     config_hash: String,
+    network: usize,
     clusters: usize,
     steps: usize,
     step: usize,
@@ -42,11 +43,13 @@ impl State {
         run: &RunDir,
         config: &RunConfig,
         plan: &Plan,
+        network: usize,
         learner: &mut dyn Learner,
     ) -> Result<Self, TrainError> {
-        let meta = Meta { config_hash: config.hash()?, clusters: plan.clusters, steps: plan.steps, step: 0 };
+        let Plan { clusters, steps, .. } = *plan;
+        let meta = Meta { config_hash: config.hash()?, network, clusters, steps, step: 0 };
         let interval = Duration::from_secs_f64(config.run.checkpoint_seconds);
-        let path = run.search();
+        let path = run.search(network);
         let mut state = Self { path, meta, joint: None, saved: 0, last_save: Instant::now(), interval };
         if state.path.exists() {
             state.read(learner)?;

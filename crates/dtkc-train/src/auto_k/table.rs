@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::fine::CLEAR;
 use super::{Figures, Trial};
 
 /// Scores that differ by less than this are as good as each other.
@@ -10,7 +11,7 @@ const CLOSE: f64 = 0.02;
 /// Every number with its score, best first.
 pub fn table(trials: &[Trial]) -> String {
     let mut out = match trials.first().map(|trial| trial.figures) {
-        Some(Figures::Groups { .. }) => String::from("clusters  score  explains   stay  least stay\n"),
+        Some(Figures::Groups { .. }) => String::from("clusters  score   drop  beyond chance   stay\n"),
         _ => String::from("clusters  score  stability  silhouette  used\n"),
     };
     for (place, Trial { clusters, score, figures }) in trials.iter().enumerate() {
@@ -21,8 +22,8 @@ pub fn table(trials: &[Trial]) -> String {
             Figures::Runs { stability, silhouette, used_clusters } => {
                 writeln!(out, "{stability:>9.3}  {silhouette:>10.3}  {used_clusters:>4}")
             }
-            Figures::Groups { explained, stay, least_stay } => {
-                writeln!(out, "{explained:>8.3}  {stay:>5.3}  {least_stay:>10.3}")
+            Figures::Groups { drop, beyond_chance, stay } => {
+                writeln!(out, "{drop:>5.3}  {beyond_chance:>13.3}  {stay:>5.3}")
             }
         };
     }
@@ -39,7 +40,16 @@ pub fn sentence(trials: &[Trial]) -> String {
         true => format!("{} are nearly as good (scores {:.3} and {:.3})", second.clusters, best.score, second.score),
         false => format!("the second best, {}, are {lead:.3} behind", second.clusters),
     };
-    format!("{chosen}; {sure}. Give --clusters K to have another number.")
+    let doubt = if stands_out(best) { "" } else { "No number stands out, the images merge gradually: " };
+    format!("{doubt}{chosen}; {sure}. Give --clusters K to have another number.")
+}
+
+/// Whether the number was taken because it stands out, and not for want of one that does.
+fn stands_out(best: &Trial) -> bool {
+    match best.figures {
+        Figures::Runs { .. } => true,
+        Figures::Groups { drop, .. } => drop >= CLEAR,
+    }
 }
 
 #[cfg(test)]
@@ -56,16 +66,19 @@ mod tests {
 
     #[test]
     fn groups_have_figures_of_their_own_and_the_sentence_says_how_sure_it_is() {
-        let figures = Figures::Groups { explained: 0.7, stay: 0.9, least_stay: 0.8 };
-        let trial = |clusters, score| Trial { clusters, score, figures };
+        let figures = |drop| Figures::Groups { drop, beyond_chance: 0.8, stay: 0.9 };
+        let trial = |clusters, score| Trial { clusters, score, figures: figures(score) };
         let text = table(&[trial(10, 0.75), trial(9, 0.5)]);
-        assert!(text.contains("*     10  0.750     0.700  0.900       0.800"), "{text}");
+        assert!(text.contains("*     10  0.750  0.750          0.800  0.900"), "{text}");
         assert_eq!(
             sentence(&[trial(10, 0.75), trial(9, 0.5)]),
             "10 clusters are taken; the second best, 9, are 0.250 behind. Give --clusters K to have another number."
         );
         let close = sentence(&[trial(10, 0.75), trial(9, 0.735)]);
         assert!(close.contains("9 are nearly as good (scores 0.750 and 0.735)"), "{close}");
+        let unclear = Trial { figures: figures(0.1), ..trial(8, 0.68) };
+        let text = sentence(&[unclear, trial(7, 0.4)]);
+        assert!(text.starts_with("No number stands out, the images merge gradually: 8 clusters are taken"), "{text}");
         assert_eq!(sentence(&[]), "");
     }
 }

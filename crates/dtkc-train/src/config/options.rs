@@ -26,8 +26,8 @@ pub struct RunOptions {
     pub checkpoint_seconds: f64,
     /// Seconds that training may take in all; 0 has no limit.
     pub budget_seconds: f64,
-    /// Steps of each short run that `clusters = "auto"` makes; there are two for every number of clusters. Where one network is
-    /// asked for all numbers, it takes a quarter of the steps of a restart, and at least these.
+    /// Steps of each short run that `clusters = "auto"` makes; there are two for every number of clusters. Where a few
+    /// networks are asked for all numbers, each takes a quarter of the steps of a restart, and at least these.
     pub trial_steps: usize,
     /// Batches on which restarts are compared.
     pub comparison_batches: usize,

@@ -19,14 +19,12 @@ pub struct Joint {
 pub struct Grouping {
     /// The number of groups.
     pub clusters: usize,
-    /// How much more the last of them explains than a further one would: the largest is the number to take.
-    pub score: f64,
-    /// The part of the dependence between both views that the last group explains.
-    pub explained: f64,
+    /// How much more the last of them explains of what both views have in common than a further one would.
+    pub drop: f64,
     /// Part of the items whose two views are in the same group.
     pub stay: f64,
-    /// The same for the items of the group that keeps the fewest; 0 where a group is empty.
-    pub least_stay: f64,
+    /// By how much that is more than chance, which is the sum of the squared shares of the groups: their modularity.
+    pub beyond_chance: f64,
 }
 
 impl Joint {
@@ -54,14 +52,14 @@ impl Joint {
     /// `D^-1/2 P D^-1/2`, the dependence between the two views (Pearson's chi-square over the number of pairs) is
     /// `l2^2 + l3^2 + ...`: what is called inertia in correspondence analysis. Between k groups that views do not leave it
     /// is k - 1, so that `lk^2` is what the k-th group adds, and `lk^2 - l(k+1)^2` is large where a further group would cut
-    /// through what belongs together. Sizes do not matter.
+    /// through what belongs together. Sizes do not matter. Where kinds of items merge gradually no number has a large drop;
+    /// what stays beyond chance has an optimum also then.
     pub fn numbers(&self, first: usize, last: usize) -> Vec<Grouping> {
         let explained = self.explained();
         let of = |k: usize| k.checked_sub(1).and_then(|i| explained.get(i)).copied().unwrap_or(0.0);
         let number = |clusters| {
-            let (stay, least_stay) = self.stay(clusters);
-            let (own, next) = (of(clusters), of(clusters + 1));
-            Grouping { clusters, score: own - next, explained: own, stay, least_stay }
+            let (stay, chance) = self.stay(clusters);
+            Grouping { clusters, drop: of(clusters) - of(clusters + 1), stay, beyond_chance: stay - chance }
         };
         (first..=last).map(number).collect()
     }
@@ -78,19 +76,16 @@ impl Joint {
         eigen(scaled, side).values.into_iter().map(|value| value.max(0.0).powi(2)).collect()
     }
 
-    /// Joins the fine clusters into k groups, as a run does: the items whose views stay together, in all and at least.
+    /// Joins the fine clusters into k groups, as a run does: the part of the items whose views stay together, and by chance.
     fn stay(&self, k: usize) -> (f64, f64) {
         let total: f64 = self.counts.values.iter().sum();
         if total <= 0.0 || k == 0 {
             return (0.0, 0.0);
         }
         let joined = self.counts.grouped(&group(&self.counts, k), k);
-        let part = |(i, row): (usize, &[f64])| match row.iter().sum::<f64>() {
-            sum if sum > 0.0 => row[i] / sum,
-            _ => 0.0,
-        };
+        let shares = joined.values.chunks_exact(k).map(|row| row.iter().sum::<f64>() / total);
         let stay = (0..k).map(|i| joined.values[i * k + i]).sum::<f64>() / total;
-        (stay, joined.values.chunks_exact(k).enumerate().map(part).fold(1.0, f64::min))
+        (stay, shares.map(|share| share * share).sum())
     }
 }
 
@@ -112,11 +107,11 @@ mod tests {
 
     fn best(joint: &Joint) -> usize {
         let numbers = joint.numbers(2, 15);
-        numbers.iter().max_by(|a, b| a.score.total_cmp(&b.score)).unwrap().clusters
+        numbers.iter().max_by(|a, b| a.drop.total_cmp(&b.drop)).unwrap().clusters
     }
 
     #[test]
-    fn the_number_of_classes_has_the_best_score() {
+    fn the_number_of_classes_has_the_largest_drop() {
         for classes in [2, 3, 5, 7, 10, 12] {
             let class: Vec<usize> = (0..4 * classes).map(|cell| cell % classes).collect();
             assert_eq!(best(&cells(&class, 2.0, 0.02)), classes);
@@ -139,8 +134,8 @@ mod tests {
         // Rows sum to 14. Eigenvalues 1, (10 + 2 - 2) / 14 and twice (10 - 2) / 14, by hand.
         let joint = cells(&[0, 0, 1, 1], 2.0, 1.0);
         let found = joint.numbers(2, 2)[0];
-        let expected = [100.0 / 196.0, (100.0 - 64.0) / 196.0, 24.0 / 28.0, 24.0 / 28.0];
-        let values = [found.explained, found.score, found.stay, found.least_stay];
+        let expected = [(100.0 - 64.0) / 196.0, 24.0 / 28.0, 24.0 / 28.0 - 0.5];
+        let values = [found.drop, found.stay, found.beyond_chance];
         assert!(values.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?}");
         // Pearson's chi-square over the sum of the counts, NumPy: ((P - p p^T)^2 / p p^T).sum() = 228 / 196.
         let all: f64 = joint.explained()[1..].iter().sum();
@@ -151,9 +146,9 @@ mod tests {
     fn fewer_cells_than_groups_and_no_items_are_no_reason_to_panic() {
         let joint = cells(&[0, 1, 2], 2.0, 0.1);
         assert_eq!(best(&joint), 3);
-        assert_eq!(joint.numbers(5, 5)[0].least_stay, 0.0, "two groups are empty");
+        assert_eq!(joint.numbers(5, 5)[0].drop, 0.0);
         for empty in [Joint::default(), Joint::of_counts(vec![0.0; 9]).unwrap()] {
-            assert!(empty.numbers(2, 4).iter().all(|number| number.score == 0.0 && number.stay == 0.0));
+            assert!(empty.numbers(2, 4).iter().all(|number| number.drop == 0.0 && number.beyond_chance == 0.0));
         }
         assert_eq!(Joint::of_counts(vec![0.0; 8]), None);
         assert_eq!(Joint::of_counts(joint.counts().to_vec()), Some(joint));
