@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use dtkc_cli::{Terminal, Usage, interrupt};
 use dtkc_data::import::arrays::layout::FlatShape;
 use dtkc_data::import::arrays::pair::Keys;
-use dtkc_data::import::{Format, ImportOptions, LabelsFrom, ReadOptions, Size, Wanted, import};
+use dtkc_data::import::{Format, ImportOptions, LabelsFrom, Missing, ReadOptions, Size, Wanted, import};
 use dtkc_image::Limits;
 use dtkc_item::{Color, Resize};
 
@@ -101,9 +101,13 @@ pub struct CommonArgs {
     /// Only these classes, by name or number
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     classes: Vec<String>,
-    /// Fail at the first image that cannot be imported instead of skipping it
+    /// Fail at the first item that cannot be imported instead of skipping it
     #[arg(long)]
     strict: bool,
+    /// Sequences with values that are missing or not finite: refuse them all, drop such sequences, or fill the values
+    /// along a line between their neighbours in time
+    #[arg(long, value_name = "WAY", default_value = "refuse")]
+    missing: Missing,
     #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
@@ -124,6 +128,7 @@ impl CommonArgs {
         options.limit = self.limit;
         options.classes.clone_from(&self.classes);
         options.strict = self.strict;
+        options.missing = self.missing;
         options.compression = self.storage.compression();
         options.force = self.force.force;
         options.read.limits = self.limits.limits();

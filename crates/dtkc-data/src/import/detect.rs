@@ -8,7 +8,8 @@ use dtkc_image::Limits;
 use dtkc_source::{FileKind, is_tar, kind_by_name, rules, zip};
 
 use super::images::Listing;
-use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, splits, stream, ts};
+use super::sequences::{arabic, ts};
+use super::{ImportError, foreign, idx, libsvm, mat, npy, splits, stream};
 
 /// Bytes that are enough to tell any format.
 const HEAD: usize = 8192;

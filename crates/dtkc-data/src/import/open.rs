@@ -11,7 +11,8 @@ use super::detect::{Format, Input};
 use super::images::{ImageImporter, Listing};
 use super::labels::LabelsFrom;
 use super::record::{Classes, Importer};
-use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, ts};
+use super::sequences::{arabic, ts};
+use super::{ImportError, foreign, idx, libsvm, mat, npy};
 
 /// What the user said about how to read.
 #[derive(Debug, Clone, Default)]

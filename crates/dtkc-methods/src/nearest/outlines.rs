@@ -90,9 +90,12 @@ fn edge(image: &[f32], shape: ImageShape, x: usize, y: usize) -> (f32, f32) {
     let (left, right) = (x.saturating_sub(1), (x + 1).min(width - 1));
     let (above, below) = (y.saturating_sub(1), (y + 1).min(height - 1));
     let change = |c: usize| (at(right, y, c) - at(left, y, c), at(x, below, c) - at(x, above, c));
-    (0..channels).map(change).fold((0.0, 0.0), |best: (f32, f32), next| {
-        if next.0.hypot(next.1) > best.0.hypot(best.1) { next } else { best }
-    })
+    (0..channels).map(change).fold(
+        (0.0, 0.0),
+        |best: (f32, f32), next| {
+            if next.0.hypot(next.1) > best.0.hypot(best.1) { next } else { best }
+        },
+    )
 }
 
 /// For every pixel along a side, the two parts whose middles are nearest, with weights that fall linearly with the distance;

@@ -1,0 +1,64 @@
+//! Sequences: UEA .ts, the Arabic Digits, and what all importers of sequences have in common.
+//!
+//! A sequence is a list of time steps of the same number of values. An importer yields missing values as NaN; what becomes of
+//! them is [`Missing`]'s affair, in one place for all formats.
+
+pub mod arabic;
+pub mod lines;
+pub mod missing;
+pub mod ts;
+
+pub use missing::Missing;
+
+/// Values of one sequence at most: a quarter of a GiB. It is known before a sequence is put together.
+pub const MAX_VALUES: usize = 1 << 26;
+
+/// Values of one step at most.
+pub const MAX_DIM: usize = 1 << 16;
+
+/// A number of a text file. Nothing, `?` and `NaN` stand for a value that is missing; it becomes NaN.
+pub fn number(text: &str) -> Result<f32, String> {
+    let text = text.trim();
+    match text.parse::<f32>() {
+        Ok(value) => Ok(value),
+        Err(_) if text.is_empty() || text == "?" => Ok(f32::NAN),
+        Err(_) => Err(format!("holds '{}', which is not a number", shortened(text))),
+    }
+}
+
+/// The beginning of a text that may be of any length.
+pub fn shortened(text: &str) -> String {
+    text.chars().take(20).collect()
+}
+
+/// Steps from dimensions that lie one after the other, each as a whole. The error names both lengths.
+pub fn steps_of(columns: &[Vec<f32>]) -> Result<Vec<f32>, String> {
+    let length = columns.first().map_or(0, Vec::len);
+    if let Some(other) = columns.iter().position(|column| column.len() != length) {
+        let found = columns[other].len();
+        return Err(format!("has {length} steps in dimension 1 and {found} in dimension {}", other + 1));
+    }
+    Ok((0..length).flat_map(|step| columns.iter().map(move |column| column[step])).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_numbers_are_nan() {
+        assert_eq!(number(" -1.5e2 "), Ok(-150.0));
+        for text in ["", " ", "?", "NaN", "nan"] {
+            assert!(number(text).is_ok_and(f32::is_nan), "{text}");
+        }
+        assert!(number("x".repeat(99).as_str()).is_err_and(|e| e.len() < 60));
+    }
+
+    #[test]
+    fn dimensions_become_steps() {
+        assert_eq!(steps_of(&[vec![1.0, 2.0], vec![3.0, 4.0]]), Ok(vec![1.0, 3.0, 2.0, 4.0]));
+        assert_eq!(steps_of(&[vec![], vec![]]), Ok(vec![]));
+        let error = steps_of(&[vec![1.0], vec![3.0], vec![]]).unwrap_err();
+        assert_eq!(error, "has 1 steps in dimension 1 and 0 in dimension 3");
+    }
+}
