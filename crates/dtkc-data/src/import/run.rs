@@ -319,7 +319,7 @@ fn name_of(inputs: &[Input]) -> String {
     let text = |os: Option<&std::ffi::OsStr>| os.map(|s| s.to_string_lossy().into_owned());
     let name = match first {
         Input::Folder(path, _) => text(std::path::absolute(path).ok().as_deref().and_then(Path::file_name)),
-        Input::File(path, Format::Idx | Format::Npy | Format::Image) => {
+        Input::File(path, Format::Idx | Format::Npy | Format::Image | Format::CsvEach | Format::Wav) => {
             text(std::path::absolute(path).ok().as_deref().and_then(Path::parent).and_then(Path::file_name))
         }
         Input::File(path, _) => text(path.file_name()).map(|n| n.split('.').next().unwrap_or(&n).to_owned()),

@@ -1,6 +1,6 @@
 //! The lines of a text file.
 
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use crate::import::ImportError;
@@ -21,6 +21,11 @@ impl Lines {
     /// Opens a text file, packed or not.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         Ok(Self { path: path.to_owned(), stream: stream::open(path)?, number: 0 })
+    }
+
+    /// The lines of a text that is in memory; messages call it by that name.
+    pub fn of(name: &str, bytes: Vec<u8>) -> Self {
+        Self { path: PathBuf::from(name), stream: Box::new(Cursor::new(bytes)), number: 0 }
     }
 
     /// The file.
