@@ -36,7 +36,7 @@ fn folders_become_labels() {
     assert_eq!(dataset.label_names().unwrap().unwrap(), ["cat", "dog"]);
     assert_eq!(labels(&dataset), [0, 0, 1]);
     assert_eq!(first_pixels(&dataset), [2, 3, 1]);
-    assert_eq!(skipped(&place, "a.h5.skipped.csv"), ["loose.png,no_class,the image lies in no class folder"]);
+    assert_eq!(skipped(&place, "a.h5.skipped.csv"), ["loose.png,no_class,it lies in no class folder"]);
     let said = place.run(["import", "set", "--out", "b.h5"]);
     assert!(said.out.contains("--labels-from-folders"), "{}", said.out);
     place.write("flat/a.png", gray_png(4, 4, 1));

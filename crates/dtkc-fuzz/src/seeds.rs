@@ -61,6 +61,34 @@ pub fn arrays() -> Vec<Vec<u8>> {
     ]
 }
 
+/// Sequences: tables, arrays, sounds.
+pub fn sequences() -> Vec<Vec<u8>> {
+    let npy = |descr: &str, shape: &str, bytes: &[u8]| {
+        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+        [b"\x93NUMPY\x01\x00\x76\x00".as_slice(), format!("{header:<117}\n").as_bytes(), bytes].concat()
+    };
+    let floats: Vec<u8> = (0..12u8).flat_map(|i| f32::from(i).to_le_bytes()).collect();
+    let offsets: Vec<u8> = [0i64, 1, 6].iter().flat_map(|i| i.to_le_bytes()).collect();
+    let stacked = npy("<f4", "(2, 3, 2)", &floats);
+    let (values, offsets) = (npy("<f4", "(6, 2)", &floats), npy("<i8", "(3,)", &offsets));
+    let sound = |samples: &[u8]| {
+        let format = [1, 0, 1, 0, 0x40, 0x1f, 0, 0, 0x80, 0x3e, 0, 0, 2, 0, 16, 0];
+        let (size, length) = ((samples.len() as u32 + 36).to_le_bytes(), (samples.len() as u32).to_le_bytes());
+        [b"RIFF".as_slice(), &size[..], b"WAVEfmt \x10\0\0\0", &format, b"data", &length, samples].concat()
+    };
+    vec![
+        b"id,time,x,y,label\na,0,1,2,up\na,1,,4,up\nb,0,5,6,down\n".to_vec(),
+        b"label,x0,x1,y0,y1\nup,1,3,2,4\ndown,5,,6,\n".to_vec(),
+        b"\"a;b\";1,5;?\n\"c\"\"d\";2;nan\n".to_vec(),
+        files::zip(&[("values.npy", &values), ("offsets.npy", &offsets)]),
+        files::zip(&[("x.npy", &stacked), ("y.npy", &npy("|O", "(2,)", b"\x80\x03]."))]),
+        stacked,
+        sound(&(0..=255).collect::<Vec<u8>>()),
+        files::zip(&[("a/1.wav", sound(&[7; 90])), ("b/2.wav", sound(&[9; 900]))]),
+        files::gz(&files::tar(&[("a/1.csv", "x,y\n1,2\n"), ("b/2.csv", "3,4\n5,6\n")])),
+    ]
+}
+
 /// Dataset files.
 pub fn datasets() -> Vec<Vec<u8>> {
     let shape = dtkc_item::ImageShape { height: 4, width: 4, channels: 1 };

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::anyhow;
-use dtkc_data::import::{ImportOptions, import};
+use dtkc_data::import::{Format, ImportOptions, Missing, import};
 use dtkc_dataset::Dataset;
 use dtkc_image::{Limits, Preparer};
 use dtkc_item::{Color, ImageSpec, Resize};
@@ -26,11 +26,12 @@ pub struct Target {
     start: fn() -> anyhow::Result<Execute>,
 }
 
-const TARGETS: [Target; 13] = [
+const TARGETS: [Target; 14] = [
     Target { name: "image", seeds: seeds::images, start: image },
     Target { name: "zip", seeds: seeds::zips, start: || archive("a.zip") },
     Target { name: "tar", seeds: seeds::tars, start: || archive("a.tar") },
     Target { name: "import", seeds: seeds::arrays, start: import_file },
+    Target { name: "sequences", seeds: seeds::sequences, start: import_sequences },
     Target { name: "dataset", seeds: seeds::datasets, start: dataset },
     Target { name: "json", seeds: seeds::json_bodies, start: || service::start("/v1/assign", "application/json") },
     Target {
@@ -162,6 +163,37 @@ fn import_file() -> anyhow::Result<Execute> {
                 Err(format!("import says {:?}, there are {left:?}", imported.map(|_| ()).map_err(|e| e.to_string())))
             }
         }
+    }))
+}
+
+/// The importers of sequences. Tables have no mark, so every input is each kind of table; all else is what it looks like.
+fn import_sequences() -> anyhow::Result<Execute> {
+    let folder = std::path::absolute("sequences")?;
+    fs_err::create_dir_all(&folder)?;
+    let (path, out) = (folder.join("input"), folder.join("out.h5"));
+    let mut options = ImportOptions::new(&out);
+    options.force = true;
+    options.missing = Missing::Fill;
+    options.read.sequences = true;
+    options.read.limits = limits();
+    Ok(Box::new(move |bytes| {
+        if bytes.starts_with(b"\x89HDF") {
+            return Ok(());
+        }
+        write(&path, bytes)?;
+        let tables = [Some(Format::CsvLong), Some(Format::CsvWide), Some(Format::CsvEach)];
+        let formats = if std::str::from_utf8(bytes).is_ok() { &tables[..] } else { &[None][..] };
+        for format in formats {
+            options.format = *format;
+            options.read.columns.id = (*format == Some(Format::CsvLong)).then(|| "1".to_owned());
+            let imported = import(std::slice::from_ref(&path), &options, &Silent);
+            let there = out.exists();
+            let _ = std::fs::remove_file(&out);
+            if imported.is_ok() != there {
+                return Err(format!("import says {:?}", imported.map(|_| ()).map_err(|e| e.to_string())));
+            }
+        }
+        Ok(())
     }))
 }
 

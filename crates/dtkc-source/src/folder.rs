@@ -16,7 +16,7 @@ use std::rc::Rc;
 use dtkc_item::ItemError;
 
 use crate::reader::read_head;
-use crate::rules::{self, Verdict};
+use crate::rules::{self, Sought, Verdict};
 use crate::{Body, Found, Passed, Reason, Visitor, order};
 
 /// How often one folder is entered through links. Folders that link to the next one twice, and so on, would otherwise
@@ -26,8 +26,9 @@ const MAX_LINKS: usize = 100;
 /// Visits the items of a folder and of all folders below it. Links are followed, except back into a folder that is
 /// being walked.
 pub(crate) fn visit(root: &Path, visitor: &mut dyn Visitor) -> ControlFlow<()> {
+    let sought = visitor.sought();
     walk(root, usize::MAX, &mut |met| match met {
-        Met::File(path, below) => match judge(&path, below) {
+        Met::File(path, below) => match judge(&path, below, sought) {
             None => visitor.found(Found::below(root, below, Body::File(path))),
             Some(reason) => pass(root, below, reason, visitor),
         },
@@ -37,12 +38,12 @@ pub(crate) fn visit(root: &Path, visitor: &mut dyn Visitor) -> ControlFlow<()> {
 }
 
 /// Why a file is passed over, if it is.
-fn judge(path: &Path, below: &str) -> Option<Reason> {
-    match rules::judge_last(below) {
+fn judge(path: &Path, below: &str, sought: Sought) -> Option<Reason> {
+    match rules::judge_last(below, sought) {
         Verdict::Take => None,
         Verdict::Pass(reason) => Some(reason),
         Verdict::Look => match read_head(path, rules::HEAD) {
-            Ok(head) => (!rules::is_image_head(&head)).then_some(Reason::OtherContent),
+            Ok(head) => (!sought.is_head(&head)).then_some(Reason::OtherContent),
             Err(_) => Some(Reason::Unreadable),
         },
     }

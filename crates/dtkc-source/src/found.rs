@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dtkc_item::ItemError;
 
-use crate::{Reason, ZipEntry};
+use crate::{Reason, Sought, ZipEntry};
 
 /// One item that was found.
 #[derive(Debug, Clone)]
@@ -112,6 +112,11 @@ impl Passed<'_> {
 
 /// Is told what is found, in order.
 pub trait Visitor {
+    /// Which files it wants.
+    fn sought(&self) -> Sought {
+        Sought::Images
+    }
+
     /// An item, or something that should have been one. The answer says whether to go on.
     fn found(&mut self, found: Found) -> ControlFlow<()>;
 

@@ -6,7 +6,7 @@
 //! | rule | file |
 //! |---|---|
 //! | hidden files and folders, and the Mac's shadows (`__MACOSX`), are passed over | [`rules`] |
-//! | a file with the extension of an image is an item; one with another extension is passed over | [`rules`] |
+//! | a file with the extension of an image is an item (or of a table or a sound, where a visitor seeks these); one with another extension is passed over | [`rules`] |
 //! | a file without extension is an item where its first bytes are those of an image format that we read | [`rules`] |
 //! | folders and zips come in natural order of the whole name (`img2` before `img10`), a tar in its own | [`order`] |
 //! | what a file is, its first bytes say: an archive needs no particular name | [`kind_of`] |
@@ -45,4 +45,4 @@ pub use input::{Input, expand};
 pub use list::List;
 pub use passed::{ListFile, PassedOver};
 pub use reader::{BodyReader, read_head};
-pub use rules::Reason;
+pub use rules::{Reason, Sought};

@@ -2,6 +2,40 @@
 
 use std::path::Path;
 
+/// Which files are items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sought {
+    /// Images.
+    #[default]
+    Images,
+    /// Tables of numbers as text, by their extension: nothing else tells them from any other text.
+    Tables,
+    /// Sounds in WAV files.
+    Sounds,
+}
+
+impl Sought {
+    /// True where the extension is one of these files'.
+    pub fn has_extension(self, path: &Path) -> bool {
+        let extensions: &[&str] = match self {
+            Self::Images => return has_image_extension(path),
+            Self::Tables => &["csv", "tsv"],
+            Self::Sounds => &["wav", "wave"],
+        };
+        let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+        extensions.iter().any(|e| extension.eq_ignore_ascii_case(e))
+    }
+
+    /// True where the first bytes are those of such a file.
+    pub fn is_head(self, head: &[u8]) -> bool {
+        match self {
+            Self::Images => is_image_head(head),
+            Self::Tables => false,
+            Self::Sounds => is_sound_head(head),
+        }
+    }
+}
+
 /// First bytes that are enough to know any image format.
 pub const HEAD: usize = 64;
 
@@ -16,7 +50,7 @@ pub enum Reason {
     Hidden,
     /// The extension is that of something else.
     OtherExtension,
-    /// No extension, and the first bytes are not those of an image.
+    /// No extension, and the first bytes are not those of an item.
     OtherContent,
     /// No extension, and the first bytes cannot be read.
     Unreadable,
@@ -49,8 +83,8 @@ impl Reason {
     pub const fn text(self) -> &'static str {
         match self {
             Self::Hidden => "it is hidden",
-            Self::OtherExtension => "its extension is not that of an image",
-            Self::OtherContent => "it has no extension, and its content is not an image",
+            Self::OtherExtension => "its extension is that of something else",
+            Self::OtherContent => "it has no extension, and its content is something else",
             Self::Unreadable => "it has no extension, and its content cannot be read",
             Self::NotAFile => "it is not a file of its own (a link in an archive, a pipe or a device)",
             Self::Circle => "it is a link back to a folder that it lies in, or one of very many to the same folder",
@@ -72,22 +106,22 @@ pub enum Verdict {
 }
 
 /// Judges the name of a file below an input; folders are parted by `/`.
-pub fn judge(name: &str) -> Verdict {
+pub fn judge(name: &str, sought: Sought) -> Verdict {
     if name.len() > MAX_NAME {
         return Verdict::Pass(Reason::LongName);
     }
     if name.split('/').any(|part| is_hidden(part.as_bytes())) {
         return Verdict::Pass(Reason::Hidden);
     }
-    judge_last(name)
+    judge_last(name, sought)
 }
 
 /// The same for a name whose folders were judged before.
-pub(crate) fn judge_last(name: &str) -> Verdict {
+pub(crate) fn judge_last(name: &str, sought: Sought) -> Verdict {
     let extension = Path::new(name).extension().filter(|e| !e.is_empty());
     match extension {
         None => Verdict::Look,
-        Some(_) if has_image_extension(Path::new(name)) => Verdict::Take,
+        Some(_) if sought.has_extension(Path::new(name)) => Verdict::Take,
         Some(_) => Verdict::Pass(Reason::OtherExtension),
     }
 }
@@ -111,6 +145,11 @@ pub fn is_image_head(head: &[u8]) -> bool {
     let starts: [&[u8]; 6] = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*"];
     let webp = head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP");
     webp || starts.iter().any(|s| head.starts_with(s)) || is_bmp(head) || is_pnm(head)
+}
+
+/// True where the first bytes are those of a WAV file.
+pub fn is_sound_head(head: &[u8]) -> bool {
+    head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WAVE")
 }
 
 /// `BM`, and after twelve bytes the size of one of the headers that there are.
@@ -137,18 +176,18 @@ mod tests {
     #[test]
     fn names_are_judged_by_folder_and_extension() {
         for name in ["a.png", "x/a.JPG", "./a.webp", "../x/a.tif", "a.b.jpeg"] {
-            assert_eq!(judge(name), Verdict::Take, "{name}");
+            assert_eq!(judge(name, Sought::Images), Verdict::Take, "{name}");
         }
         for name in ["0003", "x/README", "png", "a."] {
-            assert_eq!(judge(name), Verdict::Look, "{name}");
+            assert_eq!(judge(name, Sought::Images), Verdict::Look, "{name}");
         }
         for name in ["a.txt", "a.png.gz", "x.d/a.cls"] {
-            assert_eq!(judge(name), Verdict::Pass(Reason::OtherExtension), "{name}");
+            assert_eq!(judge(name, Sought::Images), Verdict::Pass(Reason::OtherExtension), "{name}");
         }
         for name in ["._a.png", "x/.thumbs/a.png", "__MACOSX/a.png", "x/__MACOSX/a.png", ".png", ".hidden"] {
-            assert_eq!(judge(name), Verdict::Pass(Reason::Hidden), "{name}");
+            assert_eq!(judge(name, Sought::Images), Verdict::Pass(Reason::Hidden), "{name}");
         }
-        assert_eq!(judge(&"x".repeat(MAX_NAME + 1)), Verdict::Pass(Reason::LongName));
+        assert_eq!(judge(&"x".repeat(MAX_NAME + 1), Sought::Images), Verdict::Pass(Reason::LongName));
     }
 
     #[test]
@@ -183,6 +222,15 @@ mod tests {
         ] {
             assert!(!is_image_head(head), "{head:?}");
         }
+    }
+
+    #[test]
+    fn other_files_can_be_sought() {
+        assert_eq!(judge("a/b.CSV", Sought::Tables), Verdict::Take);
+        assert_eq!(judge("a/b.png", Sought::Tables), Verdict::Pass(Reason::OtherExtension));
+        assert_eq!((judge("a.wav", Sought::Sounds), judge("a", Sought::Sounds)), (Verdict::Take, Verdict::Look));
+        assert!(Sought::Sounds.is_head(b"RIFF\x01\x02\0\0WAVEfmt ") && !Sought::Sounds.is_head(b"RIFF\0\0\0\0WEBP"));
+        assert!(!Sought::Tables.is_head(b"1,2,3") && Sought::Images.is_head(b"GIF89a"));
     }
 
     #[test]

@@ -98,6 +98,7 @@ impl<'a> Output<'a> {
         let row_bytes = part.dataset.image_shape().map_or(1, |shape| shape.len());
         let step = (BLOCK_BYTES / row_bytes).clamp(1, PATH_BLOCK);
         let mut path_source = PathSource::new(part.dataset);
+        let mut sequences = SequenceSource::new(part.dataset);
         for (number, block) in part.indices.chunks(step).enumerate() {
             stop_if_asked(&self.terminal)?;
             let pixels = match self.kind {
@@ -112,7 +113,7 @@ impl<'a> Output<'a> {
                         self.writer.push_image(&pixels[i * row_bytes..(i + 1) * row_bytes], label, path)?;
                     }
                     ItemKind::Sequences => {
-                        self.writer.push_sequence(&part.dataset.read_sequence(index)?, label, path)?;
+                        self.writer.push_sequence(sequences.get(index)?, label, path)?;
                     }
                 }
             }
@@ -160,6 +161,43 @@ impl<'a> PathSource<'a> {
             };
         }
         Ok(&self.block[index - self.start])
+    }
+}
+
+/// Sequences of rising indices, read in blocks: a packed file unpacks a whole chunk for every read.
+struct SequenceSource<'a> {
+    dataset: &'a Dataset,
+    dim: usize,
+    /// Where each sequence begins, and the end of the last one.
+    offsets: Vec<usize>,
+    /// The first step of the block.
+    start: usize,
+    block: Vec<f32>,
+}
+
+impl<'a> SequenceSource<'a> {
+    fn new(dataset: &'a Dataset) -> Self {
+        let mut offsets = vec![0];
+        let mut end = 0;
+        for length in dataset.sequence_lengths().unwrap_or_default() {
+            end += length;
+            offsets.push(end);
+        }
+        let dim = dataset.shape().dim().unwrap_or(1);
+        Self { dataset, dim, offsets, start: 0, block: Vec::new() }
+    }
+
+    fn get(&mut self, index: usize) -> Result<&[f32], DataError> {
+        let (from, to) = (self.offsets[index], self.offsets[index + 1]);
+        let held = self.start + self.block.len() / self.dim;
+        if from < self.start || to > held {
+            let most = BLOCK_BYTES / (self.dim * size_of::<f32>());
+            let last = self.offsets.last().copied().unwrap_or(to);
+            self.block = self.dataset.read_steps(from..to.max(from + most).min(last))?;
+            self.start = from;
+        }
+        let place = (from - self.start) * self.dim;
+        Ok(&self.block[place..place + (to - from) * self.dim])
     }
 }
 

@@ -1,11 +1,13 @@
-//! `dtkc-data import`: whatever images a person has, as one dataset.
+//! `dtkc-data import`: whatever images or sequences a person has, as one dataset.
 
 use std::path::PathBuf;
 
 use dtkc_cli::{Terminal, Usage, interrupt};
 use dtkc_data::import::arrays::layout::FlatShape;
 use dtkc_data::import::arrays::pair::Keys;
-use dtkc_data::import::{Format, ImportOptions, LabelsFrom, ReadOptions, Size, Wanted, import};
+use dtkc_data::import::{
+    Columns, Format, ImportOptions, LabelsFrom, Missing, ReadOptions, Size, SoundKind, SoundOptions, Wanted, import,
+};
 use dtkc_image::Limits;
 use dtkc_item::{Color, Resize};
 
@@ -27,7 +29,8 @@ pub struct Args {
     #[arg(long)]
     labels_from_folders: bool,
     /// What the sources are, where their content does not tell: folder, image, zip, tar, coil, idx, mat, hdf5,
-    /// npy, npz, ts, arabic, libsvm
+    /// npy, npz, ts, arabic, libsvm, csv, csv-long (a row for every step), csv-wide (a row for every sequence),
+    /// csv-each (every file is a sequence), wav, parquet
     #[arg(long)]
     format: Option<Format>,
     /// Name of the array of images in HDF5, MAT and .npz files; a name that several groups have joins them
@@ -43,7 +46,67 @@ pub struct Args {
     #[arg(long)]
     name: Option<String>,
     #[command(flatten)]
+    sequences: SequenceArgs,
+    #[command(flatten)]
     common: CommonArgs,
+}
+
+/// The heading in the help.
+const SEQUENCES: &str = "Sequences";
+
+/// How sequences are read.
+#[derive(Debug, clap::Args)]
+pub struct SequenceArgs {
+    /// Arrays of .npy and .npz files are sequences [n, time, dim], not images; NaN at their end is no step
+    #[arg(long, help_heading = SEQUENCES)]
+    sequences: bool,
+    /// Column of a table that says which sequence a row belongs to; columns are named by name or number, from 1
+    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    id_column: Option<String>,
+    /// Column with the time: steps are put in its order
+    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    time_column: Option<String>,
+    /// Column with the class
+    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    label_column: Option<String>,
+    /// Columns with the values of a step [default: all others]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = SEQUENCES)]
+    value_columns: Vec<String>,
+    /// Values of a step that stand side by side, where a row is a sequence
+    #[arg(long, value_name = "N", help_heading = SEQUENCES)]
+    dim: Option<usize>,
+    /// What the windows of a sound become: spectrogram or mfcc (13 coefficients)
+    #[arg(long, value_name = "KIND", default_value = "spectrogram", help_heading = SEQUENCES)]
+    sound: SoundKind,
+    /// Milliseconds of a window
+    #[arg(long, value_name = "MS", default_value = "25", value_parser = milliseconds, help_heading = SEQUENCES)]
+    window: f64,
+    /// Milliseconds from one window to the next
+    #[arg(long, value_name = "MS", default_value = "10", value_parser = milliseconds, help_heading = SEQUENCES)]
+    hop: f64,
+}
+
+impl SequenceArgs {
+    fn columns(&self) -> Columns {
+        Columns {
+            id: self.id_column.clone(),
+            time: self.time_column.clone(),
+            label: self.label_column.clone(),
+            values: self.value_columns.clone(),
+            dim: self.dim,
+        }
+    }
+
+    fn sound(&self) -> SoundOptions {
+        SoundOptions { kind: self.sound, window: self.window, hop: self.hop }
+    }
+}
+
+fn milliseconds(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches("ms").trim().parse::<f64>().ok();
+    number
+        .filter(|ms| *ms > 0.0 && ms.is_finite())
+        .ok_or_else(|| format!("'{text}' is not a number of milliseconds; write for example 25"))
 }
 
 /// Size and colour.
@@ -101,9 +164,13 @@ pub struct CommonArgs {
     /// Only these classes, by name or number
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     classes: Vec<String>,
-    /// Fail at the first image that cannot be imported instead of skipping it
+    /// Fail at the first item that cannot be imported instead of skipping it
     #[arg(long)]
     strict: bool,
+    /// Sequences with values that are missing or not finite: refuse them all, drop such sequences, or fill the values
+    /// along a line between their neighbours in time
+    #[arg(long, value_name = "WAY", default_value = "refuse")]
+    missing: Missing,
     #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
@@ -124,6 +191,7 @@ impl CommonArgs {
         options.limit = self.limit;
         options.classes.clone_from(&self.classes);
         options.strict = self.strict;
+        options.missing = self.missing;
         options.compression = self.storage.compression();
         options.force = self.force.force;
         options.read.limits = self.limits.limits();
@@ -140,9 +208,14 @@ Examples:
   dtkc-data import usps.h5 --out usps-dtkc.h5
   dtkc-data import faces.h5 --images-key pixels --labels-key person --shape 32x32 --out faces-dtkc.h5
   dtkc-data import CharacterTrajectories.ts.gz --classes a,b,c,d,e,g,h,l,m,n --out letters.h5
+  dtkc-data import steps.csv --id-column machine --time-column day --missing fill --out machines.h5
+  dtkc-data import rows.tsv --format csv-wide --label-column 1 --out rows.h5
+  dtkc-data import X.npy --sequences --out set.h5
+  dtkc-data import words/ --sound mfcc --out words.h5
 
-Labels are found by themselves beside IDX and .npy files, in MAT, HDF5, .npz, .ts and LIBSVM files, and in
-COIL's file names. In folders and archives (.zip, .tar, .tar.gz, .tar.bz2) images are known by their
+Labels are found by themselves beside IDX and .npy files, in MAT, HDF5, .npz, .ts and LIBSVM files, in columns
+of that name, and in COIL's file names. A folder of tables or sounds has a sequence in every file and a class in
+every folder. In folders and archives (.zip, .tar, .tar.gz, .tar.bz2) images are known by their
 extension, or without one by their first bytes; hidden files are passed over. --labels-from-folders takes
 the first folder below what all images have in common and below train, test and the like.
 A bad image is skipped and listed in FILE.skipped.csv, a file that is no image is passed over and listed in
@@ -165,6 +238,9 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         labels: if args.labels_from_folders { LabelsFrom::Folders } else { LabelsFrom::Detect },
         keys: Keys { images: args.images_key, labels: args.labels_key },
         shape: args.shape,
+        sequences: args.sequences.sequences,
+        columns: args.sequences.columns(),
+        sound: args.sequences.sound(),
         ..options.read
     };
     let summary = import(&args.sources, &options, &Terminal::new(args.common.quiet)).map_err(report::failed)?;

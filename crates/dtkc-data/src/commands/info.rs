@@ -12,7 +12,7 @@ use dtkc_item::{ImageShape, ItemKind, Resize};
 use dtkc_observe::Observer;
 use serde::Serialize;
 
-use super::scan::{self, ValueRange};
+use super::scan::{self, Moments, ValueRange};
 
 /// Flags of `info`.
 #[derive(Debug, clap::Args)]
@@ -75,8 +75,19 @@ struct Report {
 struct SequenceShape {
     dim: usize,
     shortest: usize,
+    /// The lower one of the two in the middle.
+    median: usize,
     longest: usize,
     steps: usize,
+}
+
+impl SequenceShape {
+    fn of((mut lengths, dim): (Vec<usize>, usize)) -> Self {
+        lengths.sort_unstable();
+        let at = |place: usize| lengths.get(place).copied().unwrap_or(0);
+        let last = lengths.len().saturating_sub(1);
+        Self { dim, shortest: at(0), median: at(last / 2), longest: at(last), steps: lengths.iter().sum() }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -91,17 +102,15 @@ impl Report {
         let (mut values, mut fingerprint) = (None, None);
         if !quick {
             let terminal = Terminal::new(false);
-            terminal.begin("reading", dataset.kind().name(), Some(dataset.len() as u64));
+            match dataset.sequence_lengths() {
+                Some(lengths) => terminal.begin("reading", "steps", Some(lengths.iter().sum::<usize>() as u64)),
+                None => terminal.begin("reading", dataset.kind().name(), Some(dataset.len() as u64)),
+            }
             values = Some(scan::value_range(dataset, &terminal)?);
             terminal.end();
             fingerprint = Some(dataset.fingerprint()?);
         }
-        let sequence = dataset.sequence_lengths().zip(dataset.shape().dim()).map(|(lengths, dim)| SequenceShape {
-            dim,
-            shortest: lengths.iter().copied().min().unwrap_or(0),
-            longest: lengths.iter().copied().max().unwrap_or(0),
-            steps: lengths.iter().sum(),
-        });
+        let sequence = dataset.sequence_lengths().zip(dataset.shape().dim()).map(SequenceShape::of);
         let (classes, unlabelled) = classes(dataset)?;
         Ok(Self {
             path: dataset.path().to_owned(),
@@ -129,6 +138,14 @@ impl Report {
         line("name", self.name.clone());
         line("source", if self.source.is_empty() { "not said".into() } else { self.source.clone() });
         line("values", format!("{} {:?}{}", self.storage.dtype, self.storage.shape, self.range()));
+        if let Some(s) = &self.sequence {
+            let all = human::count(s.steps as u64);
+            line("lengths", format!("{} to {} steps, median {}, {all} in all", s.shortest, s.longest, s.median));
+        }
+        if let Some(missing) = self.values.as_ref().and_then(|values| values.missing) {
+            let text = if missing == 0 { "none".into() } else { format!("{} values", human::count(missing)) };
+            line("missing", text);
+        }
         line("stored", self.storage_text());
         line("file", human::bytes(self.storage.file_bytes));
         if let Some(resize) = self.resize {
@@ -138,6 +155,13 @@ impl Report {
         if let Some(fingerprint) = &self.fingerprint {
             line("fingerprint", fingerprint.clone());
         }
+        if let Some(values) = self.values.as_ref().filter(|values| !values.dimensions.is_empty()) {
+            line("dimensions", values.dimensions.len().to_string());
+            text.push_str(&dimension_table(&values.dimensions));
+        }
+        let mut line = |key: &str, value: String| {
+            let _ = writeln!(text, "  {key:<12} {value}");
+        };
         match &self.classes {
             Some(classes) => {
                 line("classes", classes.len().to_string());
@@ -210,6 +234,20 @@ impl Report {
         }
         table
     }
+}
+
+/// A line for each of the first dimensions.
+fn dimension_table(dimensions: &[Moments]) -> String {
+    const LISTED: usize = 20;
+    let mut table = String::new();
+    for (number, d) in dimensions.iter().take(LISTED).enumerate() {
+        let [min, max, mean, deviation] = [d.min, d.max, d.mean, d.deviation].map(readable);
+        let _ = writeln!(table, "    {:<3} {min} to {max}, mean {mean}, deviation {deviation}", number + 1);
+    }
+    if dimensions.len() > LISTED {
+        let _ = writeln!(table, "    and {} more (--json has all)", dimensions.len() - LISTED);
+    }
+    table
 }
 
 /// Whole numbers as they are, others with four places.

@@ -83,9 +83,7 @@ fn check_same_shape(first: &Dataset, other: &Dataset) -> anyhow::Result<()> {
     let (a, b) = (first.shape(), other.shape());
     if a != b {
         let (first, other) = (first.path().display(), other.path().display());
-        bail!(
-            "{first} holds {a} but {other} holds {b}; import one of them again with the size and colour of the other"
-        );
+        bail!("{first} holds {a} but {other} holds {b}; import one of them again in the shape of the other");
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 mod copy;
+mod draw;
 mod fetch;
 mod import;
 mod info;
@@ -16,7 +17,7 @@ mod views;
 use clap::{Parser, Subcommand};
 use dtkc_dataset::Compression;
 
-/// Turn images into one HDF5 dataset, look at it, cut it and join it.
+/// Turn images or sequences into one HDF5 dataset, look at it, cut it and join it.
 #[derive(Debug, Parser)]
 #[command(name = "dtkc-data", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Program {
@@ -28,6 +29,7 @@ const EXAMPLES: &str = "\
 Examples:
   dtkc-data synth --kind glyphs --count 6000 --out glyphs.h5
   dtkc-data import photos/ --size 64x64 --color rgb --out photos.h5
+  dtkc-data import CharacterTrajectories.ts.gz --out letters.h5
   dtkc-data info photos.h5
   dtkc-data preview photos.h5 --out photos.png
   dtkc-data views photos.h5 --out views.png";
@@ -42,7 +44,7 @@ enum Command {
     Synth(synth::Args),
     /// Describe a dataset: shapes, storage, classes, value range
     Info(info::Args),
-    /// Draw a contact sheet, by class where labelled
+    /// Draw a contact sheet of images or sequences, by class where labelled
     Preview(preview::Args),
     /// Draw random views of some images, as training would make them
     Views(views::Args),

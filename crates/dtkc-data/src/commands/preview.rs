@@ -1,4 +1,4 @@
-//! `dtkc-data preview`: a contact sheet.
+//! `dtkc-data preview`: a contact sheet of images, or of sequences as curves, strokes or maps.
 
 use std::path::PathBuf;
 
@@ -6,9 +6,11 @@ use anyhow::Context;
 use dtkc_cli::Usage;
 use dtkc_dataset::{Dataset, sample};
 use dtkc_human as human;
+use dtkc_item::{Color, ItemKind, ItemShape};
 
 use super::ForceArgs;
 use super::copy::{check_output, find_classes};
+use super::draw::{Drawer, Style};
 use super::sheet::{Row, Sheet};
 
 /// Flags of `preview`.
@@ -20,16 +22,23 @@ pub struct Args {
     /// The PNG file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Images per row
-    #[arg(long, default_value_t = 16, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    columns: u16,
+    /// Items per row [default: 16 images or 10 sequences]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    columns: Option<u16>,
     /// Rows at most: classes where labelled [default: 10, or up to 40 classes]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=400))]
     rows: Option<u16>,
     /// Only these classes, by name or number
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     classes: Vec<String>,
-    /// Seed of the choice of images
+    /// How sequences are drawn: curves, pen (strokes of the first two dimensions, the third is the line's width) or map
+    /// (values as colours) [default: pen for 2 dimensions, curves for up to 8, map for more]
+    #[arg(long, value_name = "STYLE")]
+    draw: Option<Style>,
+    /// Draw the sums of all steps so far: places where the values are velocities; up to 3 dimensions then are pen strokes
+    #[arg(long)]
+    cumulative: bool,
+    /// Seed of the choice of items
     #[arg(long, default_value_t = 0)]
     seed: u64,
     #[command(flatten)]
@@ -37,11 +46,14 @@ pub struct Args {
 }
 
 const EXAMPLES: &str = "\
-Images are drawn at random; the same seed gives the same sheet.
+Items are chosen at random; the same seed gives the same sheet. Curves and maps have the same scales all over
+the sheet; a stroke fills its place, and a dot marks where it begins.
 
 Examples:
   dtkc-data preview mnist.h5 --out mnist.png
-  dtkc-data preview photos.h5 --columns 24 --rows 12 --seed 7 --out photos.png";
+  dtkc-data preview photos.h5 --columns 24 --rows 12 --seed 7 --out photos.png
+  dtkc-data preview vowels.h5 --out vowels.png
+  dtkc-data preview letters.h5 --cumulative --out letters.png";
 
 /// The place of items whose class is not known: behind all classes.
 const UNLABELLED: i64 = i64::MAX;
@@ -50,27 +62,52 @@ const UNLABELLED: i64 = i64::MAX;
 pub fn run(args: Args) -> anyhow::Result<()> {
     check_output([&args.file], &args.out, args.force.force)?;
     let dataset = Dataset::open(&args.file)?;
-    let shape = dataset.require_images()?;
-    let color = shape.color().context("only gray and RGB images can be drawn")?;
+    if dataset.kind() == ItemKind::Images && (args.draw.is_some() || args.cumulative) {
+        let text = format!("--draw and --cumulative are for sequences, and {} holds images", args.file.display());
+        return Err(Usage(text).into());
+    }
     let (rows, more): (Chosen, usize) = match dataset.labels()? {
         Some(labels) => by_class(&args, &dataset, &labels)?,
         None if args.classes.is_empty() => (at_random(&args, &dataset), 0),
         None => return Err(Usage(format!("{} has no labels to choose by", args.file.display())).into()),
     };
-    let mut title = format!("{}: {} images of {shape}", dataset.name(), human::count(dataset.len() as u64));
+    let mut title = format!("{}: {} {}", dataset.name(), human::count(dataset.len() as u64), dataset.shape());
     if more > 0 {
         title += &format!(", {} of {} classes", rows.len(), rows.len() + more);
     }
     let (rows, indices): (Vec<Row>, Vec<Vec<usize>>) = rows.into_iter().unzip();
-    let (height, width) = (shape.height, shape.width);
-    let sheet = Sheet { title, rows, columns: usize::from(args.columns), apart: 0, height, width, color };
-    sheet.write(&args.out, |row| dataset.read(&indices[row]))
+    match dataset.shape() {
+        ItemShape::Image(shape) => {
+            let color = shape.color().context("only gray and RGB images can be drawn")?;
+            let (height, width) = (shape.height, shape.width);
+            let columns = columns(&args, &dataset);
+            let sheet = Sheet { title, rows, columns, apart: 0, height, width, color, drawn: false };
+            sheet.write(&args.out, |row| dataset.read(&indices[row]))
+        }
+        ItemShape::Sequence { .. } => {
+            let drawer = Drawer::new(&dataset, args.draw, args.cumulative, &indices.concat())?;
+            let title = format!("{title}; {}", drawer.described());
+            let ((height, width), color) = (drawer.size(), Color::Rgb);
+            let columns = columns(&args, &dataset);
+            let sheet = Sheet { title, rows, columns, apart: 0, height, width, color, drawn: true };
+            sheet.write(&args.out, |row| {
+                let pictures = indices[row].iter().map(|&index| drawer.picture(index));
+                pictures.collect::<Result<Vec<_>, _>>().map(|pictures| pictures.concat())
+            })
+        }
+    }
 }
 
-/// Rows with the images to draw.
+/// Items per row.
+fn columns(args: &Args, dataset: &Dataset) -> usize {
+    let usual = if dataset.kind() == ItemKind::Images { 16 } else { 10 };
+    args.columns.map_or(usual, usize::from)
+}
+
+/// Rows with the items to draw.
 type Chosen = Vec<(Row, Vec<usize>)>;
 
-/// One row per class with some of its images, and the number of classes that found no room.
+/// One row per class with some of its items, and the number of classes that found no room.
 fn by_class(args: &Args, dataset: &Dataset, labels: &[i64]) -> anyhow::Result<(Chosen, usize)> {
     let names = dataset.label_names()?.unwrap_or_default();
     // All negative labels say the same, and come last.
@@ -89,13 +126,13 @@ fn by_class(args: &Args, dataset: &Dataset, labels: &[i64]) -> anyhow::Result<(C
             _ => names.get(class as usize).cloned().unwrap_or_else(|| class.to_string()),
         };
         let count = human::count(members.len() as u64);
-        (Row { name, count }, sample(&members, usize::from(args.columns), args.seed))
+        (Row { name, count }, sample(&members, columns(args, dataset), args.seed))
     });
     Ok((rows.collect(), more))
 }
 
 fn at_random(args: &Args, dataset: &Dataset) -> Chosen {
-    let columns = usize::from(args.columns);
+    let columns = columns(args, dataset);
     let all: Vec<usize> = (0..dataset.len()).collect();
     let chosen = sample(&all, columns * usize::from(args.rows.unwrap_or(10)), args.seed);
     chosen.chunks(columns).map(|row| (Row::default(), row.to_vec())).collect()

@@ -48,8 +48,8 @@ fn text(summary: &Summary) -> String {
         text += &format!("note: {note}\n");
     }
     if let Some(list) = &summary.skipped_file {
-        let images = if summary.skipped == 1 { "image" } else { "images" };
-        text += &format!("skipped: {} {images}, listed in {}\n", human::count(summary.skipped), list.display());
+        let kind = if summary.skipped == 1 { summary.kind.trim_end_matches('s') } else { summary.kind };
+        text += &format!("skipped: {} {kind}, listed in {}\n", human::count(summary.skipped), list.display());
     }
     if let Some(list) = &summary.passed_over_file {
         let count: u64 = summary.passed_over.values().sum();
@@ -57,7 +57,11 @@ fn text(summary: &Summary) -> String {
         let kinds: Vec<String> =
             summary.passed_over.iter().map(|(code, n)| format!("{} {code}", human::count(*n))).collect();
         let (count, kinds) = (human::count(count), kinds.join(", "));
-        text += &format!("passed over: {count} {files} that are no images ({kinds}), listed in {}\n", list.display());
+        text += &format!(
+            "passed over: {count} {files} that are no {} ({kinds}), listed in {}\n",
+            summary.kind,
+            list.display()
+        );
     }
     text
 }

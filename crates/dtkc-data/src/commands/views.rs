@@ -70,8 +70,16 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let rows = names(&dataset, &chosen)?.into_iter().map(|name| Row { name, ..Row::default() }).collect();
     let columns = usize::from(args.columns);
     let title = format!("{}: images of {shape}{} and random views of them", dataset.name(), as_seen(factor));
-    let sheet =
-        Sheet { title, rows, columns: 1 + columns, apart: APART, height: seen.height, width: seen.width, color };
+    let sheet = Sheet {
+        title,
+        rows,
+        columns: 1 + columns,
+        apart: APART,
+        height: seen.height,
+        width: seen.width,
+        color,
+        drawn: false,
+    };
     println!("{}", settings.described());
     sheet.write(&args.out, |row| -> Result<Vec<u8>, DataError> {
         let image = dataset.read(&chosen[row..=row])?;

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use dtkc_image::Limits;
-use dtkc_source::{FileKind, is_tar, kind_by_name, rules, zip};
+use dtkc_source::{FileKind, Sought, is_tar, kind_by_name, rules, zip};
 
 use super::images::Listing;
-use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, splits, stream, ts};
+use super::sequences::{arabic, lists, ts};
+use super::{ImportError, foreign, idx, libsvm, mat, npy, splits, stream};
 
 /// Bytes that are enough to tell any format.
 const HEAD: usize = 8192;
@@ -30,10 +31,16 @@ pub enum Format {
     Ts,
     Arabic,
     Libsvm,
+    Csv,
+    CsvLong,
+    CsvWide,
+    CsvEach,
+    Wav,
+    Parquet,
 }
 
 impl Format {
-    const ALL: [(Self, &'static str); 13] = [
+    const ALL: [(Self, &'static str); 19] = [
         (Self::Folder, "folder"),
         (Self::Image, "image"),
         (Self::Zip, "zip"),
@@ -47,7 +54,28 @@ impl Format {
         (Self::Ts, "ts"),
         (Self::Arabic, "arabic"),
         (Self::Libsvm, "libsvm"),
+        (Self::Csv, "csv"),
+        (Self::CsvLong, "csv-long"),
+        (Self::CsvWide, "csv-wide"),
+        (Self::CsvEach, "csv-each"),
+        (Self::Wav, "wav"),
+        (Self::Parquet, "parquet"),
     ];
+
+    /// What is looked for in folders, where a file of this format is one item.
+    pub fn sought(self) -> Option<Sought> {
+        match self {
+            Self::Image => Some(Sought::Images),
+            Self::CsvEach => Some(Sought::Tables),
+            Self::Wav => Some(Sought::Sounds),
+            _ => None,
+        }
+    }
+
+    /// Whether a file that looks like `found` can be what this format says.
+    fn includes(self, found: Self) -> bool {
+        self == found || (found == Self::Csv && matches!(self, Self::CsvLong | Self::CsvWide | Self::CsvEach))
+    }
 }
 
 impl fmt::Display for Format {
@@ -103,6 +131,14 @@ pub fn detect(sources: &[PathBuf], format: Option<Format>, limits: Limits) -> Re
             Some(Format::Folder) => return Err(ImportError::file(source, "this is a file, not a folder (--format)")),
             // COIL may come as a folder or an archive; the names in it are the format.
             Some(Format::Coil) | None => of_file(source)?,
+            // Files that are an item each may lie in an archive.
+            Some(format @ (Format::CsvEach | Format::Wav)) => match guess(source)? {
+                Some(archive @ (Format::Zip | Format::Tar)) => {
+                    inputs.push(archived(source, archive, format, limits)?);
+                    continue;
+                }
+                _ => format,
+            },
             Some(format) => format,
         };
         inputs.push(Input::File(source.clone(), format));
@@ -114,12 +150,25 @@ pub fn detect(sources: &[PathBuf], format: Option<Format>, limits: Limits) -> Re
     Ok(inputs)
 }
 
+/// An archive of files of a format that was named.
+fn archived(path: &Path, archive: Format, format: Format, limits: Limits) -> Result<Input, ImportError> {
+    let input = match archive {
+        Format::Zip => dtkc_source::Input::Zip(path.to_owned()),
+        _ => dtkc_source::Input::Tar(path.to_owned()),
+    };
+    let listing = Listing::seek(input, format.sought().unwrap_or_default(), limits)?;
+    match listing.is_empty() {
+        true => Err(ImportError::file(path, listing.nothing())),
+        false => Ok(Input::Folder(path.to_owned(), Box::new(listing))),
+    }
+}
+
 /// The format of a file by its first bytes.
 fn of_file(path: &Path) -> Result<Format, ImportError> {
     guess(path)?.ok_or_else(|| {
         let reason = match std::fs::metadata(path).map(|m| m.len()) {
             Ok(0) => "the file is empty".to_owned(),
-            _ => "the format is not one that can be imported (images, zip, tar, IDX, MAT, HDF5, NumPy, .ts, LIBSVM); name it with --format if it is".to_owned(),
+            _ => "the format is not one that can be imported (images, zip, tar, IDX, MAT, HDF5, NumPy, .ts, LIBSVM, CSV, WAV, Parquet); name it with --format if it is".to_owned(),
         };
         ImportError::file(path, reason)
     })
@@ -134,12 +183,16 @@ fn guess(path: &Path) -> Result<Option<Format>, ImportError> {
         Format::Hdf5
     } else if npy::matches(&head) {
         Format::Npy
+    } else if lists::matches(&head) {
+        Format::Parquet
     } else if mat::matches(&head) {
         Format::Mat
     } else if is_tar(&head) {
         Format::Tar
     } else if rules::is_image_head(&head) || rules::has_image_extension(path) {
         Format::Image
+    } else if rules::is_sound_head(&head) || Sought::Sounds.has_extension(path) {
+        Format::Wav
     } else if idx::matches(&head) {
         Format::Idx
     } else if ts::matches(&head) {
@@ -148,6 +201,8 @@ fn guess(path: &Path) -> Result<Option<Format>, ImportError> {
         Format::Arabic
     } else if libsvm::matches(&head) {
         Format::Libsvm
+    } else if is_table(path) {
+        Format::Csv
     } else {
         // The content says nothing, so the name may: a damaged file should be called that by its own reader.
         return Ok(match extension.as_str() {
@@ -165,6 +220,13 @@ fn guess(path: &Path) -> Result<Option<Format>, ImportError> {
     }))
 }
 
+/// Whether the name is that of a table, packed or not.
+fn is_table(path: &Path) -> bool {
+    let packed = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz") || e.eq_ignore_ascii_case("bz2"));
+    let name = if packed { path.file_stem().map(Path::new) } else { Some(path) };
+    name.is_some_and(|name| Sought::Tables.has_extension(name))
+}
+
 fn folder_or_files(folder: &Path, format: Option<Format>, limits: Limits) -> Result<Vec<Input>, ImportError> {
     let wants_images = matches!(format, None | Some(Format::Folder | Format::Coil | Format::Image));
     if wants_images {
@@ -172,13 +234,40 @@ fn folder_or_files(folder: &Path, format: Option<Format>, limits: Limits) -> Res
         if !listing.is_empty() {
             return Ok(vec![Input::Folder(folder.to_owned(), Box::new(listing))]);
         }
-        let files = if format.is_none() { data_files(folder, None)? } else { Vec::new() };
-        return if files.is_empty() { Err(ImportError::file(folder, listing.nothing())) } else { Ok(files) };
+        return match format {
+            None => sequences_or_files(folder, &listing, limits),
+            Some(_) => Err(ImportError::file(folder, listing.nothing())),
+        };
+    }
+    if let Some(sought) = format.and_then(Format::sought) {
+        let listing = Listing::seek(dtkc_source::Input::Folder(folder.to_owned()), sought, limits)?;
+        return match listing.is_empty() {
+            true => Err(ImportError::file(folder, listing.nothing())),
+            false => Ok(vec![Input::Folder(folder.to_owned(), Box::new(listing))]),
+        };
     }
     let files = data_files(folder, format)?;
     match (files.is_empty(), format) {
         (true, Some(format)) => Err(ImportError::file(folder, format!("there is no {format} file in this folder"))),
         _ => Ok(files),
+    }
+}
+
+/// What a folder without images holds: sounds, data files, or tables that are one sequence each.
+fn sequences_or_files(folder: &Path, images: &Listing, limits: Limits) -> Result<Vec<Input>, ImportError> {
+    let seek = |sought| Listing::seek(dtkc_source::Input::Folder(folder.to_owned()), sought, limits);
+    let sounds = seek(Sought::Sounds)?;
+    if !sounds.is_empty() {
+        return Ok(vec![Input::Folder(folder.to_owned(), Box::new(sounds))]);
+    }
+    let files = data_files(folder, None)?;
+    if !files.is_empty() {
+        return Ok(files);
+    }
+    let tables = seek(Sought::Tables)?;
+    match tables.is_empty() {
+        true => Err(ImportError::file(folder, images.nothing())),
+        false => Ok(vec![Input::Folder(folder.to_owned(), Box::new(tables))]),
     }
 }
 
@@ -196,7 +285,11 @@ fn data_files(folder: &Path, format: Option<Format>) -> Result<Vec<Input>, Impor
     files.sort_by(|a, b| splits::compare(&name(a), &name(b)));
     let mut inputs = Vec::new();
     for path in files {
-        let found = guess(&path)?.filter(|f| format.is_none_or(|wanted| wanted == *f));
+        let found = guess(&path)?.and_then(|found| match format {
+            // Tables in a folder are one sequence each, unless it was said what they are.
+            None => Some(found).filter(|found| *found != Format::Csv),
+            Some(wanted) => wanted.includes(found).then_some(wanted),
+        });
         if let Some(found) = found {
             inputs.push(Input::File(path, found));
         }

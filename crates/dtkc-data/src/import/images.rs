@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dtkc_image::{Limits, probe};
 use dtkc_item::ItemError;
-use dtkc_source::{Body, BodyReader, Found, Input, Passed, Reason, Visitor, classes, read_head};
+use dtkc_source::{Body, BodyReader, Found, Input, Passed, Reason, Sought, Visitor, classes, read_head};
 
 use super::ImportError;
 use super::labels::{self, Labels, LabelsFrom};
@@ -27,6 +27,8 @@ pub struct Listing {
     samples: Vec<Sample>,
     /// Whether images passed through memory, so that the archive must be read again.
     again: bool,
+    /// Which files were looked for.
+    sought: Sought,
     /// What one image may cost.
     limits: Limits,
 }
@@ -34,7 +36,13 @@ pub struct Listing {
 impl Listing {
     /// Lists a folder or an archive. One that is damaged is an error: a part of a dataset is not what was asked for.
     pub fn of(input: Input, limits: Limits) -> Result<Self, ImportError> {
+        Self::seek(input, Sought::Images, limits)
+    }
+
+    /// The same for other files than images.
+    pub fn seek(input: Input, sought: Sought, limits: Limits) -> Result<Self, ImportError> {
         let mut lister = Lister {
+            sought,
             found: Vec::new(),
             passed: Vec::new(),
             samples: Vec::new(),
@@ -47,7 +55,7 @@ impl Listing {
         let _ = input.visit(limits.max_bytes, &mut lister)?;
         let Lister { found, passed, samples, again, problem, .. } = lister;
         match (problem, &input) {
-            (None, _) => Ok(Self { input, found, passed, samples, again, limits }),
+            (None, _) => Ok(Self { input, found, passed, samples, again, sought, limits }),
             (Some(error), Input::Folder(path) | Input::Zip(path) | Input::Tar(path)) => {
                 Err(ImportError::file(path, error))
             }
@@ -56,10 +64,52 @@ impl Listing {
     }
 
     /// Files that were named one by one, in that order.
-    pub fn of_files(files: Vec<PathBuf>, limits: Limits) -> Self {
+    pub fn of_files(files: Vec<PathBuf>, sought: Sought, limits: Limits) -> Self {
         let found = files.iter().map(|path| Found::file(path)).collect();
         let input = Input::File(files.into_iter().next().unwrap_or_default());
-        Self { input, found, passed: Vec::new(), samples: Vec::new(), again: false, limits }
+        Self { input, found, passed: Vec::new(), samples: Vec::new(), again: false, sought, limits }
+    }
+
+    /// The names of all items, below the folder or archive.
+    pub fn names(&self) -> Vec<&str> {
+        self.found.iter().map(Found::name).collect()
+    }
+
+    /// Which files were looked for.
+    pub fn sought(&self) -> Sought {
+        self.sought
+    }
+
+    /// What was passed over, and why.
+    pub fn passed(&self) -> &[(String, Reason)] {
+        &self.passed
+    }
+
+    /// The name of the folder or archive, and whether it is a folder.
+    pub fn origin(&self) -> (Option<String>, bool) {
+        match &self.input {
+            Input::Folder(path) => (classes::own_name(&path.to_string_lossy()), true),
+            Input::Zip(path) | Input::Tar(path) => (file_name(path), false),
+            _ => (None, false),
+        }
+    }
+
+    /// Shows the bytes of every item, in order, one at a time; those of a packed archive are read from it once more.
+    pub fn each(&mut self, seen: &mut Bodies<'_>) -> Result<(), ImportError> {
+        let mut reader = BodyReader::new(self.limits.max_bytes);
+        if self.again {
+            let mut again = Again { seen, reader, sought: self.sought, failed: None };
+            // Whether the visit ended early says nothing beside the error.
+            let _ = self.input.visit(self.limits.max_bytes, &mut again)?;
+            return again.failed.map_or(Ok(()), Err);
+        }
+        for found in &mut self.found {
+            let bytes = reader.read(&mut found.body);
+            if seen(found.name(), bytes)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// The images that are files of their own.
@@ -81,18 +131,48 @@ impl Listing {
             _ => None,
         });
         let others = self.passed.iter().filter(|(_, reason)| *reason != Reason::Hidden).count();
-        let formats = "PNG, JPEG, GIF, BMP, WebP, TIFF, PNM are read";
+        let (items, formats) = match self.sought {
+            Sought::Images => ("images", "PNG, JPEG, GIF, BMP, WebP, TIFF, PNM are read"),
+            Sought::Tables => ("tables", ".csv and .tsv are read"),
+            Sought::Sounds => ("sounds", ".wav is read"),
+        };
         match (unreadable, &self.input) {
-            (Some((name, error)), _) => format!("no images found; {name} is not readable ({error})"),
-            (None, Input::Folder(_)) if others == 0 => "no images found; the folder is empty".to_owned(),
-            (None, Input::Folder(_)) => format!("no images found among {others} files ({formats})"),
-            _ => format!("no images found among {others} entries; unpack it to import other data"),
+            (Some((name, error)), _) => format!("no {items} found; {name} is not readable ({error})"),
+            (None, Input::Folder(_)) if others == 0 => format!("no {items} found; the folder is empty"),
+            (None, Input::Folder(_)) => format!("no {items} found among {others} files ({formats})"),
+            _ => format!("no {items} found among {others} entries; unpack it to import other data"),
         }
+    }
+}
+
+/// Is shown the names and bytes of items.
+pub type Bodies<'a> = dyn FnMut(&str, Result<Vec<u8>, ItemError>) -> Result<ControlFlow<()>, ImportError> + 'a;
+
+/// Reads a packed archive once more.
+struct Again<'a, 'b> {
+    seen: &'a mut Bodies<'b>,
+    reader: BodyReader,
+    sought: Sought,
+    failed: Option<ImportError>,
+}
+
+impl Visitor for Again<'_, '_> {
+    fn sought(&self) -> Sought {
+        self.sought
+    }
+
+    fn found(&mut self, mut found: Found) -> ControlFlow<()> {
+        let bytes = self.reader.read(&mut found.body);
+        (self.seen)(found.name(), bytes).unwrap_or_else(|error| {
+            self.failed = Some(error);
+            ControlFlow::Break(())
+        })
     }
 }
 
 /// Collects what a visit shows.
 struct Lister {
+    sought: Sought,
     found: Vec<Found>,
     passed: Vec<(String, Reason)>,
     samples: Vec<Sample>,
@@ -116,6 +196,10 @@ impl Lister {
 }
 
 impl Visitor for Lister {
+    fn sought(&self) -> Sought {
+        self.sought
+    }
+
     fn found(&mut self, mut found: Found) -> ControlFlow<()> {
         match &mut found.body {
             Body::Broken(error) if found.place == 0 => {

@@ -7,7 +7,7 @@ use super::ImportError;
 use super::arrays::layout::{FlatShape, Layout, Order, resolve};
 use super::arrays::numeric::{Block, whole};
 use super::arrays::{ArrayReader, Part};
-use super::ts::Lines;
+use super::sequences::lines::Lines;
 
 /// More values per image than this are not pixels.
 const MAX_INDEX: usize = 1 << 24;

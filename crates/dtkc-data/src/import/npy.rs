@@ -13,6 +13,7 @@ use super::arrays::layout::{FlatShape, Order, resolve};
 use super::arrays::numeric::{Block, Number, NumberKind};
 use super::arrays::pair::{self, Keys, Named, Pair};
 use super::arrays::{ArrayReader, Arrays, Part, labels_from, read_block};
+use super::stacked::{Chosen, StackImporter};
 use super::stream;
 use super::words::{Given, Words, settle};
 
@@ -31,17 +32,25 @@ pub fn matches(head: &[u8]) -> bool {
 
 /// What an array's header says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Header {
-    number: Option<Number>,
+pub struct Header {
+    /// The type, where it is one of numbers.
+    pub number: Option<Number>,
     words: Option<Words>,
-    order: Order,
-    dims: Vec<usize>,
+    /// Whether it holds Python objects.
+    objects: bool,
+    /// Which axis varies fastest.
+    pub order: Order,
+    /// The shape.
+    pub dims: Vec<usize>,
 }
 
 /// Where an array is: a file of its own, or an entry of a zip.
 #[derive(Debug, Clone)]
-enum Place {
+pub enum Place {
+    /// A file.
     File(PathBuf),
+    /// An entry of a zip.
+    #[allow(missing_docs)]
     Entry { path: PathBuf, start: u64, packed: u64, deflated: bool },
 }
 
@@ -69,15 +78,24 @@ impl Place {
 /// `y_train.npy`, `images.npy` and `labels.npy`.
 pub fn open_npy(path: &Path, flat: Option<FlatShape>) -> Result<Arrays, ImportError> {
     let (header, _) = read_header(&Place::File(path.to_owned()))?;
-    let labels_path = labels_beside(path);
-    let labels = labels_path
-        .as_deref()
-        .map(|p| read_labels(&Place::File(p.to_owned()), &p.display().to_string()))
-        .transpose()?;
+    let labels = read_labels_beside(path)?;
     let (labels, names) = settle(vec![labels]).map_err(|e| ImportError::file(path, e))?;
     let labels = labels.into_iter().next().flatten();
     let part = part(Place::File(path.to_owned()), path.display().to_string(), &header, flat, labels)?;
     Ok(Arrays { names, ..Arrays::new("NumPy array", vec![part]) })
+}
+
+/// Opens a .npy file of sequences; labels as with images.
+pub fn open_npy_sequences(path: &Path) -> Result<StackImporter, ImportError> {
+    let place = Place::File(path.to_owned());
+    let (header, _) = read_header(&place)?;
+    let entry = (path.display().to_string(), place, header);
+    StackImporter::stacked(path, vec![Chosen { entry, labels: read_labels_beside(path)? }])
+}
+
+fn read_labels_beside(path: &Path) -> Result<Option<Given>, ImportError> {
+    let beside = labels_beside(path);
+    beside.map(|labels| read_labels(&Place::File(labels.clone()), &labels.display().to_string())).transpose()
 }
 
 /// Whether a .npy file is named as the labels of another that lies beside it.
@@ -115,7 +133,7 @@ fn siblings(path: &Path) -> Option<(Vec<Named>, usize)> {
 
 /// Opens the arrays of images of a .npz file; parts such as train and test are joined.
 pub fn open_npz(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arrays, ImportError> {
-    let (entries, pairs) = find_pairs(entries(path)?, keys).map_err(|e| ImportError::file(path, e))?;
+    let (entries, pairs) = find_pairs(path, keys)?;
     let shown = |name: &str| format!("{} in {}", name, path.display());
     let read = |i: usize| read_labels(&entries[i].1, &shown(&entries[i].0));
     let given = pairs.iter().map(|pair| pair.labels.map(read).transpose()).collect::<Result<Vec<_>, _>>()?;
@@ -128,11 +146,50 @@ pub fn open_npz(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arr
     Ok(Arrays { names, ..Arrays::new("NumPy arrays", parts) })
 }
 
-/// An array of a .npz file: its name, where it is, what it holds.
-type Entry = (String, Place, Header);
+/// Opens a .npz file of sequences: `values` and `offsets`, or, where `wanted` says so, arrays `[n, time, dim]`. `None` where
+/// there are none of the first kind.
+pub fn open_npz_sequences(path: &Path, keys: &Keys, wanted: bool) -> Result<Option<StackImporter>, ImportError> {
+    let (all, _) = entries(path)?;
+    let named = |name: &str| all.iter().find(|entry| entry.0 == name).cloned();
+    let shown = |(name, place, header): Entry| (format!("{} in {}", name, path.display()), place, header);
+    if let (Some(values), Some(offsets)) = (named("values"), named("offsets")) {
+        let labels = named(keys.labels.as_deref().unwrap_or("labels"));
+        let labels = labels.map(|labels| read_labels(&labels.1, &shown(labels.clone()).0)).transpose()?;
+        return StackImporter::packed(path, Chosen { entry: shown(values), labels }, &offsets).map(Some);
+    }
+    if !wanted {
+        return Ok(None);
+    }
+    let (entries, pairs) = find_pairs(path, keys)?;
+    let mut chosen = Vec::new();
+    for Pair { images, labels } in pairs {
+        let labels = labels.map(|i| read_labels(&entries[i].1, &shown(entries[i].clone()).0)).transpose()?;
+        chosen.push(Chosen { entry: shown(entries[images].clone()), labels });
+    }
+    StackImporter::stacked(path, chosen).map(Some)
+}
 
-/// What are images and what are labels. Words are labels only where no numbers are.
-fn find_pairs(entries: Vec<Entry>, keys: &Keys) -> Result<(Vec<Entry>, Vec<Pair>), String> {
+/// An array of a .npz file: its name, where it is, what it holds.
+pub type Entry = (String, Place, Header);
+
+/// Python objects are stored as programs that make them.
+fn pickled() -> &'static str {
+    "it holds Python objects (a pickle), which are not read because they can run any program; for sequences save \
+     numpy.savez('x.npz', values=numpy.concatenate(sequences), offsets=numpy.cumsum([0] + [len(s) for s in sequences]), \
+     labels=labels)"
+}
+
+/// What are images and what are labels.
+fn find_pairs(path: &Path, keys: &Keys) -> Result<(Vec<Entry>, Vec<Pair>), ImportError> {
+    let (entries, objects) = entries(path)?;
+    pairs_of(entries, keys).map_err(|reason| match objects {
+        Some(name) => ImportError::source(format!("{name} in {}", path.display()), pickled()),
+        None => ImportError::file(path, reason),
+    })
+}
+
+/// Words are labels only where no numbers are.
+fn pairs_of(entries: Vec<Entry>, keys: &Keys) -> Result<(Vec<Entry>, Vec<Pair>), String> {
     let find = |entries: &[Entry]| {
         let named = |(name, _, header): &Entry| Named { name: name.clone(), dims: header.dims.clone() };
         pair::find(&entries.iter().map(named).collect::<Vec<_>>(), keys)
@@ -155,9 +212,11 @@ pub fn array_names(path: &Path) -> Result<Vec<String>, ImportError> {
     Ok(names.filter_map(|n| n.strip_suffix(".npy").map(str::to_owned)).collect())
 }
 
-fn entries(path: &Path) -> Result<Vec<Entry>, ImportError> {
+/// The arrays that we may read, and the name of one that holds objects.
+fn entries(path: &Path) -> Result<(Vec<Entry>, Option<String>), ImportError> {
     let mut archive = ZipArchive::new(fs_err::File::open(path)?).map_err(|e| damaged(path, &e))?;
     let mut entries: Vec<Entry> = Vec::new();
+    let mut objects = None;
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(|e| damaged(path, &e))?;
         let Some(name) = entry.name().ok().and_then(|n| n.strip_suffix(".npy").map(str::to_owned)) else { continue };
@@ -174,16 +233,19 @@ fn entries(path: &Path) -> Result<Vec<Entry>, ImportError> {
         let (header, _) = read_header(&place)?;
         // Words can be labels; objects, and tables of words, are nothing that we read.
         let list_of_words = header.words.is_some() && header.dims.iter().filter(|&&d| d != 1).count() <= 1;
-        if header.number.is_some() || list_of_words {
+        if header.objects {
+            objects = Some(name);
+        } else if header.number.is_some() || list_of_words {
             entries.push((name, place, header));
         }
     }
     // As many words as there are classes are their names, not labels.
     let counts: Vec<usize> = entries.iter().filter(|e| e.2.dims.len() > 1).map(|e| e.2.dims[0]).collect();
-    let total = |header: &Header| header.dims.iter().product::<usize>();
-    entries.retain(|(_, _, header)| header.number.is_some() || counts.contains(&total(header)));
+    let packed = entries.iter().any(|e| e.0 == "offsets");
+    let total = |header: &Header| header.dims.iter().fold(1usize, |n, &d| n.saturating_mul(d));
+    entries.retain(|(_, _, header)| header.number.is_some() || packed || counts.contains(&total(header)));
     entries.sort_by(|a, b| order::natural(&a.0, &b.0));
-    Ok(entries)
+    Ok((entries, objects))
 }
 
 fn part(
@@ -193,12 +255,10 @@ fn part(
     flat: Option<FlatShape>,
     labels: Option<Vec<i64>>,
 ) -> Result<Part, ImportError> {
-    let Some(number) = header.number else {
-        return Err(ImportError::source(name, "the array does not hold numbers"));
-    };
+    let reader = NpyReader::new(place, header, &name)?;
     let layout = resolve(&header.dims, header.order, flat, labels.as_ref().map(Vec::len))
         .map_err(|e| ImportError::source(&name, e))?;
-    Ok(Part { name, layout, reader: Box::new(NpyReader { place, number, stream: None }), labels })
+    Ok(Part { name, layout, reader: Box::new(reader), labels })
 }
 
 fn read_labels(place: &Place, name: &str) -> Result<Given, ImportError> {
@@ -223,7 +283,8 @@ fn read_labels(place: &Place, name: &str) -> Result<Given, ImportError> {
     }
 }
 
-fn read_header(place: &Place) -> Result<(Header, Box<dyn Read + Send>), ImportError> {
+/// What an array's header says, and the stream behind it.
+pub fn read_header(place: &Place) -> Result<(Header, Box<dyn Read + Send>), ImportError> {
     let bad = |reason: &str| ImportError::file(place.path(), reason);
     let read = |e| ImportError::read(place.path(), e);
     let mut stream = place.open()?;
@@ -252,6 +313,7 @@ fn parse_header(text: &str) -> Option<Header> {
     // Anything that is not a quoted string describes a structured array, which holds no images.
     let kind = descr.strip_prefix('\'').and_then(|d| d.split('\'').next());
     let (number, words) = (kind.and_then(parse_number), kind.and_then(Words::parse));
+    let objects = kind == Some("|O");
     let order = match value("'fortran_order'")? {
         v if v.starts_with("True") => Order::Fortran,
         v if v.starts_with("False") => Order::RowMajor,
@@ -264,7 +326,7 @@ fn parse_header(text: &str) -> Option<Header> {
         .filter(|d| !d.is_empty())
         .map(|d| d.trim_end_matches('L').parse().ok())
         .collect();
-    Some(Header { number, words, order, dims: dims? })
+    Some(Header { number, words, objects, order, dims: dims? })
 }
 
 fn parse_number(descr: &str) -> Option<Number> {
@@ -288,10 +350,22 @@ fn parse_number(descr: &str) -> Option<Number> {
     Some(Number { kind, big_endian })
 }
 
-struct NpyReader {
+/// Reads one array.
+pub struct NpyReader {
     place: Place,
     number: Number,
     stream: Option<Box<dyn Read + Send>>,
+}
+
+impl NpyReader {
+    /// For an array of numbers; others are refused.
+    pub fn new(place: Place, header: &Header, name: &str) -> Result<Self, ImportError> {
+        match header.number {
+            Some(number) => Ok(Self { place, number, stream: None }),
+            None if header.objects => Err(ImportError::source(name, pickled())),
+            None => Err(ImportError::source(name, "the array does not hold numbers")),
+        }
+    }
 }
 
 impl ArrayReader for NpyReader {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dtkc_image::Limits;
+use dtkc_source::Sought;
 
 use super::arrays::layout::FlatShape;
 use super::arrays::pair::Keys;
@@ -11,7 +12,11 @@ use super::detect::{Format, Input};
 use super::images::{ImageImporter, Listing};
 use super::labels::LabelsFrom;
 use super::record::{Classes, Importer};
-use super::{ImportError, arabic, foreign, idx, libsvm, mat, npy, ts};
+use super::sequences::files::FileImporter;
+use super::sequences::sound::SoundOptions;
+use super::sequences::table::Columns;
+use super::sequences::{arabic, layout, lists, long, ts, wide};
+use super::{ImportError, foreign, idx, libsvm, mat, npy};
 
 /// What the user said about how to read.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +27,13 @@ pub struct ReadOptions {
     pub keys: Keys,
     /// The shape of flat images.
     pub shape: Option<FlatShape>,
-    /// What one encoded image may cost.
+    /// Whether arrays of three axes are sequences and not images.
+    pub sequences: bool,
+    /// Which columns of a table are what.
+    pub columns: Columns,
+    /// How sounds become sequences.
+    pub sound: SoundOptions,
+    /// What one encoded image, table or sound may cost.
     pub limits: Limits,
 }
 
@@ -31,23 +42,29 @@ pub struct ReadOptions {
 pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Importer>>, ImportError> {
     let mut sources: Vec<Box<dyn Importer>> = Vec::new();
     let mut arrays = Arrays::default();
-    let mut files = Vec::new();
+    let mut files = Files::default();
     let several = inputs.len() > 1;
     for input in inputs {
         let (path, format) = match input {
             Input::Folder(path, listing) => {
                 close(&mut sources, &mut arrays, &mut files, options)?;
-                let folder = ImageImporter::new(*listing, options.labels, several);
-                sources.push(labelled(&path, Box::new(folder), options)?);
+                sources.push(labelled(&path, listed(*listing, options, several)?, options)?);
                 continue;
             }
             Input::File(path, format) => (path, format),
         };
-        if format == Format::Image {
+        if let Some(sought) = format.sought() {
             close_arrays(&mut sources, &mut arrays)?;
-            files.push(path);
+            if files.sought != sought {
+                close_files(&mut sources, &mut files, options)?;
+            }
+            files.sought = sought;
+            files.paths.push(path);
+        } else if let Some(source) = open_sequences(&path, format, options)? {
+            close(&mut sources, &mut arrays, &mut files, options)?;
+            sources.push(source);
         } else if let Some(found) = open_arrays(&path, format, options)? {
-            close_files(&mut sources, &mut files, options);
+            close_files(&mut sources, &mut files, options)?;
             add(&mut arrays, found, &mut sources)?;
         } else {
             close(&mut sources, &mut arrays, &mut files, options)?;
@@ -61,18 +78,69 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Imp
 fn close(
     sources: &mut Vec<Box<dyn Importer>>,
     arrays: &mut Arrays,
-    files: &mut Vec<PathBuf>,
+    files: &mut Files,
     options: &ReadOptions,
 ) -> Result<(), ImportError> {
-    close_files(sources, files, options);
+    close_files(sources, files, options)?;
     close_arrays(sources, arrays)
 }
 
-fn close_files(sources: &mut Vec<Box<dyn Importer>>, files: &mut Vec<PathBuf>, options: &ReadOptions) {
-    if !files.is_empty() {
-        let listing = Listing::of_files(std::mem::take(files), options.limits);
-        sources.push(Box::new(ImageImporter::new(listing, options.labels, false)));
+/// Files that were named one by one and are an item each.
+#[derive(Default)]
+struct Files {
+    paths: Vec<PathBuf>,
+    sought: Sought,
+}
+
+fn close_files(
+    sources: &mut Vec<Box<dyn Importer>>,
+    files: &mut Files,
+    options: &ReadOptions,
+) -> Result<(), ImportError> {
+    if !files.paths.is_empty() {
+        let listing = Listing::of_files(std::mem::take(&mut files.paths), files.sought, options.limits);
+        sources.push(listed(listing, options, false)?);
     }
+    Ok(())
+}
+
+/// The importer of files that were listed.
+fn listed(listing: Listing, options: &ReadOptions, several: bool) -> Result<Box<dyn Importer>, ImportError> {
+    Ok(match listing.sought() {
+        Sought::Images => Box::new(ImageImporter::new(listing, options.labels, several)),
+        Sought::Tables | Sought::Sounds => Box::new(FileImporter::new(listing, options, several)?),
+    })
+}
+
+/// Formats that hold sequences, or may do so.
+fn open_sequences(
+    path: &Path,
+    format: Format,
+    options: &ReadOptions,
+) -> Result<Option<Box<dyn Importer>>, ImportError> {
+    let table = match format {
+        Format::Csv => Some(layout::of(path, &options.columns)?),
+        Format::CsvLong => Some(layout::Layout::Long),
+        Format::CsvWide => Some(layout::Layout::Wide),
+        _ => None,
+    };
+    Ok(Some(match (format, table) {
+        (_, Some(layout::Layout::Long)) => Box::new(long::LongImporter::open(path, &options.columns)?),
+        (_, Some(layout::Layout::Wide)) => Box::new(wide::WideImporter::open(path, &options.columns)?),
+        (Format::Ts, _) => Box::new(ts::TsImporter::open(path)?),
+        (Format::Parquet, _) => Box::new(lists::ListImporter::open(path, &options.columns)?),
+        (Format::Arabic, _) => Box::new(arabic::ArabicImporter::open(path)?),
+        (Format::Npy, _) if options.sequences => Box::new(npy::open_npy_sequences(path)?),
+        (Format::Npz, _) => {
+            let found = npy::open_npz_sequences(path, &options.keys, options.sequences)?;
+            return Ok(found.map(|source| Box::new(source) as Box<dyn Importer>));
+        }
+        (Format::Idx | Format::Mat | Format::Hdf5 | Format::Libsvm, _) if options.sequences => {
+            let reason = format!("--sequences is for NumPy files; save the array of this {format} file as .npy");
+            return Err(ImportError::file(path, reason));
+        }
+        _ => return Ok(None),
+    }))
 }
 
 /// Puts arrays to those that wait for more of their kind.
@@ -120,21 +188,29 @@ fn open_arrays(path: &Path, format: Format, options: &ReadOptions) -> Result<Opt
 
 fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<dyn Importer>, ImportError> {
     let source: Box<dyn Importer> = match format {
-        Format::Ts => Box::new(ts::TsImporter::open(path)?),
-        Format::Arabic => Box::new(arabic::ArabicImporter::open(path)?),
-        Format::Tar => archive(dtkc_source::Input::Tar(path.to_owned()), path, options)?,
-        Format::Zip => archive(dtkc_source::Input::Zip(path.to_owned()), path, options)?,
+        Format::Tar => archive(dtkc_source::Input::Tar, path, options)?,
+        Format::Zip => archive(dtkc_source::Input::Zip, path, options)?,
         other => return Err(ImportError::file(path, format!("this is not a source of format {other}"))),
     };
     labelled(path, source, options)
 }
 
-fn archive(input: dtkc_source::Input, path: &Path, options: &ReadOptions) -> Result<Box<dyn Importer>, ImportError> {
-    let listing = Listing::of(input, options.limits)?;
-    match listing.is_empty() {
-        true => Err(ImportError::file(path, listing.nothing())),
-        false => Ok(Box::new(ImageImporter::new(listing, options.labels, false))),
+fn archive(
+    of: fn(PathBuf) -> dtkc_source::Input,
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<Box<dyn Importer>, ImportError> {
+    let images = Listing::of(of(path.to_owned()), options.limits)?;
+    if !images.is_empty() {
+        return listed(images, options, false);
     }
+    for sought in [Sought::Sounds, Sought::Tables] {
+        let listing = Listing::seek(of(path.to_owned()), sought, options.limits)?;
+        if !listing.is_empty() {
+            return listed(listing, options, false);
+        }
+    }
+    Err(ImportError::file(path, images.nothing()))
 }
 
 /// A source whose labels were asked for must have some.
@@ -143,7 +219,7 @@ fn labelled(path: &Path, source: Box<dyn Importer>, options: &ReadOptions) -> Re
     match options.labels {
         LabelsFrom::Coil if none => Err(ImportError::file(path, "no image is named objN__ANGLE, as COIL's are")),
         LabelsFrom::Folders if none => {
-            let reason = "the images lie in no folders that could be labels (--labels-from-folders)";
+            let reason = "the files lie in no folders that could be labels (--labels-from-folders)";
             Err(ImportError::file(path, reason))
         }
         _ => Ok(source),

@@ -92,7 +92,7 @@ pub struct Description {
     pub paths: bool,
     /// How the images were brought to their size already, where the source says so.
     pub resize: Option<Resize>,
-    /// The name of the folder or archive that the paths lie below.
+    /// The name of the folder or archive that the paths lie below; of the file, where records are named by number.
     pub origin: Option<String>,
     /// Remarks for the user, such as how values were scaled.
     pub notes: Vec<String>,

@@ -18,6 +18,7 @@ use super::open::{self, ReadOptions};
 use super::output;
 use super::pipeline::{self, Item, Pipeline, Ready};
 use super::record::Importer;
+use super::sequences::missing::{Missing, Unfit};
 use super::shape::Wanted;
 use super::skipped::{self, Skipped};
 use super::summary::{Summary, class_counts};
@@ -46,6 +47,8 @@ pub struct ImportOptions {
     pub known: Known,
     /// Fail at the first image that cannot be imported instead of skipping it.
     pub strict: bool,
+    /// What becomes of sequences with values that are missing.
+    pub missing: Missing,
     /// How values are stored.
     pub compression: Compression,
     /// Replace an output that is there already.
@@ -66,6 +69,7 @@ impl ImportOptions {
             classes: Vec::new(),
             known: Known::default(),
             strict: false,
+            missing: Missing::default(),
             compression: Compression::None,
             force: false,
         }
@@ -112,9 +116,10 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
         counts: BTreeMap::new(),
         skipped: Vec::new(),
     };
+    let kind = target.shape().kind().name();
     let formats = run.all(&mut sources, &target)?;
     if run.count == 0 {
-        return Err(run.nothing(paths));
+        return Err(run.nothing(paths, kind));
     }
     run.stop_if_asked()?;
     let Run { writer, count, counts, skipped, .. } = run;
@@ -126,7 +131,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
     Ok(Summary {
         out: options.out.clone(),
         name,
-        kind: target.shape().kind().name(),
+        kind,
         formats,
         count,
         shape: target.shape().image(),
@@ -195,6 +200,7 @@ impl Run<'_> {
         // Below several folders the same name can occur twice.
         let prefix = source.describe().origin.clone().filter(|_| self.several);
         let (relabel, limits) = (self.relabel, self.options.read.limits);
+        let origin = source.describe().origin.clone().unwrap_or_else(|| format.to_owned());
         let wanted = |record: &super::Record| relabel.fate(index, record.label) != Fate::Leave;
         let mut number = 0u64;
         let take = &mut |item: Item| {
@@ -202,11 +208,17 @@ impl Run<'_> {
             self.observer.advance(1);
             let fate = relabel.fate(index, item.label);
             number += 1;
+            if fate == Fate::Leave {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let item = self.settled(item, *target, |reason| {
+                ImportError::source(&origin, format!("in sequence {number}, counted from 1, {reason}"))
+            })?;
             let item = match &prefix {
                 Some(prefix) => Item { path: item.path.map(|p| format!("{prefix}/{p}")), ..item },
                 None => item,
             };
-            self.take(item, fate, || format!("{format}/{}", number - 1))?;
+            self.take(item, fate, || format!("{origin}/{}", number - 1))?;
             if !self.skipped.is_empty() {
                 self.observer.note(format_args!("{} skipped", self.skipped.len()));
             }
@@ -217,14 +229,30 @@ impl Run<'_> {
                 let workers = std::thread::available_parallelism().map_or(1, usize::from);
                 Pipeline { spec, limits, workers }.run(source, &wanted, take)
             }
-            Target::Sequences(_) => pipeline::as_they_are(source, &wanted, take),
+            // All of them, so that the numbers in messages are those of the source.
+            Target::Sequences(_) => pipeline::as_they_are(source, &|_| true, take),
+        }
+    }
+
+    /// An item after what is missing in it was treated; `refused` makes an error of the reason why it cannot be.
+    fn settled(
+        &self,
+        mut item: Item,
+        target: Target,
+        refused: impl FnOnce(String) -> ImportError,
+    ) -> Result<Item, ImportError> {
+        let (Ok(Ready::Sequence(steps)), Target::Sequences(dim)) = (&mut item.content, target) else { return Ok(item) };
+        match self.options.missing.settle(steps, dim) {
+            Ok(()) => Ok(item),
+            Err(Unfit::Skip(error)) => Ok(Item { content: Err(error), ..item }),
+            Err(Unfit::Refuse(reason)) => Err(refused(reason)),
         }
     }
 
     fn take(&mut self, item: Item, fate: Fate, unnamed: impl Fn() -> String) -> Result<(), ImportError> {
         let path = item.path.or_else(|| self.paths.then(&unnamed));
         let ready = match (item.content, fate) {
-            (Ok(_), Fate::NoClass) => Err(ItemError::new("no_class", "the image lies in no class folder")),
+            (Ok(_), Fate::NoClass) => Err(ItemError::new("no_class", "it lies in no class folder")),
             (content, _) => content,
         };
         match ready {
@@ -263,16 +291,16 @@ impl Run<'_> {
     }
 
     /// Why nothing came out.
-    fn nothing(&self, paths: &[PathBuf]) -> ImportError {
+    fn nothing(&self, paths: &[PathBuf], kind: &str) -> ImportError {
         let what: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
         let reason = match self.skipped.first() {
             Some(first) if what == [first.path.clone()] => first.error.to_string(),
             Some(first) if self.skipped.len() == 1 => {
-                format!("the only image cannot be imported: {}: {}", first.path, first.error)
+                format!("the only one of the {kind} cannot be imported: {}: {}", first.path, first.error)
             }
             Some(first) => {
                 format!(
-                    "none of {} images can be imported, the first because: {}: {}",
+                    "none of {} {kind} can be imported, the first because: {}: {}",
                     self.skipped.len(),
                     first.path,
                     first.error
@@ -291,7 +319,7 @@ fn name_of(inputs: &[Input]) -> String {
     let text = |os: Option<&std::ffi::OsStr>| os.map(|s| s.to_string_lossy().into_owned());
     let name = match first {
         Input::Folder(path, _) => text(std::path::absolute(path).ok().as_deref().and_then(Path::file_name)),
-        Input::File(path, Format::Idx | Format::Npy | Format::Image) => {
+        Input::File(path, Format::Idx | Format::Npy | Format::Image | Format::CsvEach | Format::Wav) => {
             text(std::path::absolute(path).ok().as_deref().and_then(Path::parent).and_then(Path::file_name))
         }
         Input::File(path, _) => text(path.file_name()).map(|n| n.split('.').next().unwrap_or(&n).to_owned()),

@@ -28,8 +28,10 @@ pub fn of(dataset: &Dataset) -> Result<String, DataError> {
             for &offset in offsets {
                 hash.update((offset as u64).to_le_bytes());
             }
-            for index in 0..dataset.len() {
-                for value in dataset.read_sequence(index)? {
+            let steps = offsets.last().copied().unwrap_or(0);
+            let block = (BLOCK_BYTES / (dim * size_of::<f32>())).max(1);
+            for start in (0..steps).step_by(block) {
+                for value in dataset.read_steps(start..steps.min(start + block))? {
                     hash.update(value.to_le_bytes());
                 }
             }

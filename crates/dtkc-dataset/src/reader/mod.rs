@@ -184,7 +184,27 @@ impl Dataset {
         if index >= self.len() {
             return Err(self.out_of_range(index));
         }
-        let steps = values.read_slice::<f32, _, ndarray::Ix2>((offsets[index]..offsets[index + 1], ..));
+        self.steps(values, offsets[index]..offsets[index + 1])
+    }
+
+    /// Time steps of a set of sequences, counted over all of them: one pass over everything need not hold a whole sequence.
+    pub fn read_steps(&self, range: Range<usize>) -> Result<Vec<f32>, DataError> {
+        let Values::Sequences { offsets, values, .. } = &self.values else {
+            return Err(self.wrong_kind(ItemKind::Sequences));
+        };
+        let all = offsets.last().copied().unwrap_or(0);
+        if range.start > range.end || range.end > all {
+            let Range { start, end } = range;
+            return Err(DataError::Invalid(format!("the steps {start}..{end} are not inside the set's 0..{all}")));
+        }
+        self.steps(values, range)
+    }
+
+    fn steps(&self, values: &hdf5::Dataset, range: Range<usize>) -> Result<Vec<f32>, DataError> {
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let steps = values.read_slice::<f32, _, ndarray::Ix2>((range, ..));
         steps.map(|s| s.into_raw_vec_and_offset().0).map_err(|e| h5::read_failed(&self.path, &e))
     }
 

@@ -75,7 +75,10 @@ impl Writer {
         let Values::Sequences { dim, steps: end, values, offsets } = &mut self.values else {
             return Err(wrong_kind(ItemKind::Sequences, ItemKind::Images));
         };
-        if steps.is_empty() || !steps.len().is_multiple_of(*dim) {
+        if steps.is_empty() {
+            return Err(DataError::Invalid(format!("sequence {number} has no steps; it must have at least one")));
+        }
+        if !steps.len().is_multiple_of(*dim) {
             let found = steps.len();
             let text = format!("sequence {number} has {found} values, which is not a number of steps of {dim}");
             return Err(DataError::Invalid(text));

@@ -111,7 +111,8 @@ impl Walk<'_> {
             return Ok(NEXT);
         }
         drop(raw);
-        let verdict = if is_file(kind) { rules::judge(&name) } else { Verdict::Pass(Reason::NotAFile) };
+        let sought = visitor.sought();
+        let verdict = if is_file(kind) { rules::judge(&name, sought) } else { Verdict::Pass(Reason::NotAFile) };
         if self.is_cut(entry) {
             let found = match verdict {
                 Verdict::Pass(_) => Found::broken(self.path, cut_off()),
@@ -125,7 +126,7 @@ impl Walk<'_> {
             Verdict::Pass(reason) => Some(reason),
             Verdict::Look => {
                 entry.by_ref().take(rules::HEAD as u64).read_to_end(&mut head)?;
-                (!rules::is_image_head(&head)).then_some(Reason::OtherContent)
+                (!sought.is_head(&head)).then_some(Reason::OtherContent)
             }
         };
         if let Some(reason) = passed {

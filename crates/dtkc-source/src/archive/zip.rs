@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use super::name::clean;
 use crate::reader::NearFile;
-use crate::rules::{self, Verdict};
+use crate::rules::{self, Sought, Verdict};
 use crate::{Body, Found, Passed, Reason, SourceError, Visitor, order};
 
 /// True for the first bytes of a zip, also of an empty one.
@@ -53,11 +53,21 @@ pub enum Seen<'a> {
 /// Shows the images of a zip to `seen`, in natural order of their names. Of entries with the same name the last counts,
 /// as when the archive is unpacked. A directory that is damaged further on gives what lies before the damage, and fails.
 pub fn each_image<R: BufRead + Seek>(
-    mut reader: R,
+    reader: R,
     max_entries: usize,
     seen: &mut dyn FnMut(Seen<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, ZipProblem> {
-    let (mut entries, problem) = match list(&mut reader, max_entries, seen)? {
+    each_item(reader, Sought::Images, max_entries, seen)
+}
+
+/// The same for other items.
+fn each_item<R: BufRead + Seek>(
+    mut reader: R,
+    sought: Sought,
+    max_entries: usize,
+    seen: &mut dyn FnMut(Seen<'_>) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, ZipProblem> {
+    let (mut entries, problem) = match list(&mut reader, sought, max_entries, seen)? {
         ControlFlow::Continue(listed) => listed,
         ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
     };
@@ -65,7 +75,7 @@ pub fn each_image<R: BufRead + Seek>(
     let mut entries = entries.into_iter().peekable();
     while let Some(Listed { name, entry, look }) = entries.next() {
         let replaced = entries.peek().is_some_and(|next| next.name == name).then_some(Reason::Replaced);
-        let flow = match replaced.or_else(|| if look { entry.look(&mut reader) } else { None }) {
+        let flow = match replaced.or_else(|| if look { entry.look(&mut reader, sought) } else { None }) {
             Some(reason) => seen(Seen::Passed(&name, reason)),
             None => seen(Seen::Image(name.into(), entry)),
         };
@@ -87,6 +97,7 @@ type Directory = (Vec<Listed>, Option<ZipProblem>);
 
 fn list<R: Read + Seek>(
     reader: &mut R,
+    sought: Sought,
     max_entries: usize,
     seen: &mut dyn FnMut(Seen<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<(), Directory>, ZipProblem> {
@@ -105,7 +116,7 @@ fn list<R: Read + Seek>(
         if entry.is_dir() || name.is_empty() {
             continue;
         }
-        let verdict = if entry.is_symlink() { Verdict::Pass(Reason::NotAFile) } else { rules::judge(&name) };
+        let verdict = if entry.is_symlink() { Verdict::Pass(Reason::NotAFile) } else { rules::judge(&name, sought) };
         if let Verdict::Pass(reason) = verdict {
             if seen(Seen::Passed(&name, reason)).is_break() {
                 return Ok(ControlFlow::Break(()));
@@ -185,11 +196,11 @@ impl ZipEntry {
     }
 
     /// Why an entry without extension is passed over, if it is.
-    fn look<R: BufRead + Seek>(&self, archive: &mut R) -> Option<Reason> {
+    fn look<R: BufRead + Seek>(&self, archive: &mut R, sought: Sought) -> Option<Reason> {
         let mut head = Vec::with_capacity(rules::HEAD);
         let read = self.content(archive).ok()?.take(rules::HEAD as u64).read_to_end(&mut head);
         match read {
-            _ if rules::is_image_head(&head) => None,
+            _ if sought.is_head(&head) => None,
             Ok(_) => Some(Reason::OtherContent),
             Err(_) => Some(Reason::Unreadable),
         }
@@ -245,7 +256,7 @@ pub(crate) fn visit(path: &Path, visitor: &mut dyn Visitor) -> ControlFlow<()> {
         Err(error) => return visitor.damaged(Found::broken(path, ItemError::unreadable(error))),
     };
     let archive: Arc<Path> = path.into();
-    let visited = each_image(file, usize::MAX, &mut |seen| match seen {
+    let visited = each_item(file, visitor.sought(), usize::MAX, &mut |seen| match seen {
         Seen::Image(name, entry) => {
             visitor.found(Found::below(path, &name, Body::Zip { archive: archive.clone(), entry }))
         }

@@ -20,6 +20,8 @@ const DOT: usize = 2;
 /// Images are brought to about this size: small ones enlarged without smoothing, large ones reduced.
 const SMALLEST: usize = 48;
 const LARGEST: usize = 128;
+/// More pixels than this are no sheet to look at, and a third of a GiB.
+const MAX_PIXELS: usize = 120 << 20;
 /// Characters of a class name that find room.
 const NAME: usize = 16;
 
@@ -43,6 +45,8 @@ pub struct Sheet {
     pub height: usize,
     pub width: usize,
     pub color: Color,
+    /// Whether the pictures were made for the sheet: they keep their size.
+    pub drawn: bool,
 }
 
 impl Sheet {
@@ -52,7 +56,15 @@ impl Sheet {
     where
         anyhow::Error: From<E>,
     {
-        let canvas = self.draw(images)?;
+        let layout = self.layout();
+        if layout.width.saturating_mul(layout.height) > MAX_PIXELS {
+            let text = format!(
+                "the sheet would have {}x{} pixels; ask for fewer --rows or --columns",
+                layout.width, layout.height
+            );
+            return Err(dtkc_cli::Usage(text).into());
+        }
+        let canvas = self.draw(&layout, images)?;
         let (width, height) = (canvas.width() as u32, canvas.height() as u32);
         let mut png = Vec::new();
         PngEncoder::new(&mut png).write_image(canvas.pixels(), width, height, image::ExtendedColorType::Rgb8)?;
@@ -61,7 +73,7 @@ impl Sheet {
         Ok(())
     }
 
-    fn draw<E>(&self, mut images: impl FnMut(usize) -> Result<Vec<u8>, E>) -> Result<Canvas, E> {
+    fn layout(&self) -> Layout {
         let cell = self.cell();
         let line = font::HEIGHT * DOT;
         // A class row holds two lines of text, even where the images are lower.
@@ -72,7 +84,14 @@ impl Sheet {
         let title = font::width(&self.title) * DOT;
         let images_width = self.columns * (cell.width + GAP) - GAP + self.apart;
         let width = MARGIN + (left + images_width).max(MARGIN + title);
-        let mut canvas = Canvas::new(width, top + self.rows.len() * pitch - GAP + MARGIN, PAPER);
+        let height = top + self.rows.len() * pitch - GAP + MARGIN;
+        Layout { cell, labelled, pitch, left, top, width, height }
+    }
+
+    fn draw<E>(&self, layout: &Layout, mut images: impl FnMut(usize) -> Result<Vec<u8>, E>) -> Result<Canvas, E> {
+        let &Layout { cell, labelled, pitch, left, top, width, height } = layout;
+        let line = font::HEIGHT * DOT;
+        let mut canvas = Canvas::new(width, height, PAPER);
         canvas.text(MARGIN, MARGIN, DOT, INK, &self.title);
         for (number, row) in self.rows.iter().enumerate() {
             let y = top + number * pitch;
@@ -98,6 +117,9 @@ impl Sheet {
     }
 
     fn cell(&self) -> Cell {
+        if self.drawn {
+            return Cell { height: self.height, width: self.width, factor: Some(1) };
+        }
         let longest = self.height.max(self.width);
         if longest > LARGEST {
             let side = |n: usize| (n * LARGEST).div_ceil(longest);
@@ -141,6 +163,20 @@ impl Sheet {
         let _ = Preparer::new(shape, limits).resize_pixels(image, size, &mut out);
         out
     }
+}
+
+/// Where things are on the sheet.
+#[derive(Debug)]
+struct Layout {
+    cell: Cell,
+    labelled: bool,
+    /// From one row to the next.
+    pitch: usize,
+    /// Of the first image.
+    left: usize,
+    top: usize,
+    width: usize,
+    height: usize,
 }
 
 /// The drawn size of an image; `factor` where it is a whole enlargement.

@@ -18,9 +18,9 @@ use super::ImportError;
 use super::record::{Classes, Content, ContentForm, Description, Importer, Record, Sink};
 
 /// Values read at a time where an array can be read image by image.
-const BLOCK_VALUES: usize = 256 << 10;
+pub const BLOCK_VALUES: usize = 256 << 10;
 /// An array that can only be turned as a whole may have this many values.
-const MAX_WHOLE: usize = 1 << 30;
+pub const MAX_WHOLE: usize = 1 << 30;
 
 /// Reads one array from its start to its end.
 pub trait ArrayReader: Send {

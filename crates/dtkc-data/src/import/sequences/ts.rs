@@ -1,15 +1,12 @@
 //! UEA/UCR .ts files: sequences of several dimensions. After `@data` every line is one sequence, its
 //! dimensions separated by `:`, values by `,`, the class last.
 
-use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use super::ImportError;
-use super::record::{Classes, Content, ContentForm, Description, Importer, Record, Sink};
-use super::stream::{self, Stream};
-
-/// A line longer than this is not a sequence that anybody recorded.
-const MAX_LINE: u64 = 256 << 20;
+use super::lines::Lines;
+use super::{MAX_DIM, MAX_VALUES, number, steps_of};
+use crate::import::ImportError;
+use crate::import::record::{Classes, Content, ContentForm, Description, Importer, Record, Sink};
 
 /// Whether the first bytes look like a .ts file: its header words.
 pub fn matches(head: &[u8]) -> bool {
@@ -23,6 +20,15 @@ struct Header {
     timestamps: bool,
     labelled: bool,
     classes: Vec<String>,
+    /// Whether a number that is to be foretold stands last, as in sets for regression.
+    target: bool,
+}
+
+impl Header {
+    /// What stands behind the dimensions.
+    fn behind(&self) -> usize {
+        usize::from(self.labelled) + usize::from(self.target)
+    }
 }
 
 /// One .ts file.
@@ -40,7 +46,10 @@ impl TsImporter {
         let mut lines = Lines::open(path)?;
         let header = read_header(&mut lines)?;
         if header.timestamps {
-            return Err(ImportError::file(path, "sequences with time stamps are not supported; export them without"));
+            return Err(ImportError::file(
+                path,
+                "sequences with time stamps (@timeStamps true) are not read; save them without",
+            ));
         }
         let (classes, labels) = match header.labelled {
             true => Classes::from_names(header.classes.clone()),
@@ -49,34 +58,41 @@ impl TsImporter {
         let Some(line) = lines.next_data()? else {
             return Err(ImportError::file(path, "there are no sequences after @data"));
         };
-        let dim = line.split(':').count() - usize::from(header.labelled);
-        if dim == 0 {
-            return Err(ImportError::file(path, format!("line {} holds no values", lines.number)));
+        let dim = line.split(':').count().saturating_sub(header.behind());
+        if !(1..=MAX_DIM).contains(&dim) {
+            let reason = format!("line {} has {dim} dimensions; a sequence has 1 to {MAX_DIM}", lines.number);
+            return Err(ImportError::file(path, reason));
         }
-        let description = Description { classes, ..Description::new("UEA .ts", ContentForm::Sequences { dim }) };
+        let notes = match header.target {
+            true => {
+                vec!["the numbers after the sequences (@targetLabel) were left out: they are no classes".to_owned()]
+            }
+            false => Vec::new(),
+        };
+        let form = ContentForm::Sequences { dim };
+        let origin = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let description = Description { classes, notes, origin, ..Description::new("UEA .ts", form) };
         Ok(Self { path: path.to_owned(), header, dim, labels, description })
     }
 
     fn record(&self, line: &str) -> Result<Record, String> {
-        let mut parts: Vec<&str> = line.split(':').collect();
+        let found = line.bytes().filter(|&b| b == b':').count() + 1;
+        if found != self.dim + self.header.behind() {
+            let found = found.saturating_sub(self.header.behind());
+            return Err(format!("has {found} dimensions instead of {}", self.dim));
+        }
+        let values = line.bytes().filter(|&b| b == b',').count() + self.dim;
+        if values > MAX_VALUES {
+            return Err(format!("has {values} values; a sequence has at most {MAX_VALUES}"));
+        }
+        let mut parts = line.split(':');
+        let columns = parts.by_ref().take(self.dim).map(column).collect::<Result<Vec<_>, _>>()?;
+        let content = Content::Sequence(steps_of(&columns)?);
         let label = match self.header.labelled {
-            true => Some(self.label(parts.pop().unwrap_or_default().trim())?),
+            true => Some(self.label(parts.next().unwrap_or_default().trim())?),
             false => None,
         };
-        if parts.len() != self.dim {
-            return Err(format!("has {} dimensions instead of {}", parts.len(), self.dim));
-        }
-        let mut columns = Vec::with_capacity(self.dim);
-        for part in parts {
-            let column: Result<Vec<f32>, String> = part.split(',').map(number).collect();
-            columns.push(column?);
-        }
-        let length = columns.iter().map(Vec::len).max().unwrap_or(0);
-        if columns.iter().any(|c| c.len() != length) {
-            return Err("has dimensions of different lengths".to_owned());
-        }
-        let values = (0..length).flat_map(|t| columns.iter().map(move |c| c[t])).collect();
-        Ok(Record { content: Content::Sequence(values), label, path: None })
+        Ok(Record { content, label, path: None })
     }
 
     fn label(&self, name: &str) -> Result<i64, String> {
@@ -86,15 +102,9 @@ impl TsImporter {
     }
 }
 
-fn number(text: &str) -> Result<f32, String> {
-    let text = text.trim();
-    match text.parse::<f32>() {
-        Ok(value) if value.is_finite() => Ok(value),
-        _ if text == "?" || text.eq_ignore_ascii_case("nan") => {
-            Err("has missing values; fill them before the import".to_owned())
-        }
-        _ => Err(format!("holds '{}', which is not a number", text.chars().take(20).collect::<String>())),
-    }
+/// One dimension; nothing at all is one without steps.
+fn column(part: &str) -> Result<Vec<f32>, String> {
+    if part.trim().is_empty() { Ok(Vec::new()) } else { part.split(',').map(number).collect() }
 }
 
 impl Importer for TsImporter {
@@ -106,58 +116,12 @@ impl Importer for TsImporter {
         let mut lines = Lines::open(&self.path)?;
         read_header(&mut lines)?;
         while let Some(line) = lines.next_data()? {
-            let record = self.record(&line);
-            let record = record.map_err(|e| ImportError::file(&self.path, format!("line {} {e}", lines.number)))?;
+            let record = self.record(&line).map_err(|e| lines.fault(&e))?;
             if sink(record)?.is_break() {
                 break;
             }
         }
         Ok(())
-    }
-}
-
-/// The lines of a text file, counted, none of them too long.
-pub struct Lines {
-    path: PathBuf,
-    stream: Stream,
-    /// The number of the line that was read last.
-    pub number: usize,
-}
-
-impl Lines {
-    /// Opens a text file, packed or not.
-    pub fn open(path: &Path) -> Result<Self, ImportError> {
-        Ok(Self { path: path.to_owned(), stream: stream::open(path)?, number: 0 })
-    }
-
-    /// The next line without its end.
-    pub fn next_line(&mut self) -> Result<Option<String>, ImportError> {
-        let mut bytes = Vec::new();
-        let mut limited = std::io::Read::take(&mut self.stream, MAX_LINE);
-        let read = limited.read_until(b'\n', &mut bytes).map_err(|e| ImportError::read(&self.path, e))?;
-        if read == 0 {
-            return Ok(None);
-        }
-        self.number += 1;
-        if read as u64 == MAX_LINE {
-            return Err(ImportError::file(
-                &self.path,
-                format!("line {} is too long; this is not a text file of sequences", self.number),
-            ));
-        }
-        let text = String::from_utf8(bytes);
-        let text = text.map_err(|_| ImportError::file(&self.path, format!("line {} is not text", self.number)))?;
-        Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
-    }
-
-    /// The next line that is neither empty nor a comment.
-    fn next_data(&mut self) -> Result<Option<String>, ImportError> {
-        while let Some(line) = self.next_line()? {
-            if !line.trim().is_empty() && !line.starts_with('#') {
-                return Ok(Some(line));
-            }
-        }
-        Ok(None)
     }
 }
 
@@ -174,17 +138,18 @@ fn read_header(lines: &mut Lines) -> Result<Header, ImportError> {
                 header.labelled = is_true();
                 header.classes = words.map(str::to_owned).collect();
             }
+            "@targetlabel" => header.target = is_true(),
             key if key.starts_with('@') => {}
-            _ => return Err(ImportError::file(&lines.path, format!("line {} stands before @data", lines.number))),
+            _ => return Err(lines.fault("stands before @data")),
         }
     }
-    Err(ImportError::file(&lines.path, "there is no @data; the file is cut off or not a .ts file"))
+    Err(ImportError::file(lines.path(), "there is no @data; the file is cut off or not a .ts file"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::record;
     use super::*;
+    use crate::import::record;
 
     const TEXT: &str = "# a comment\n@problemName Test\n@timeStamps false\n@univariate false\n\
         @classLabel true up down\n@data\n1,2,3:4,5,6:down\r\n7:8:up\n";
@@ -224,13 +189,31 @@ mod tests {
     }
 
     #[test]
+    fn missing_values_and_empty_sequences_come_through() {
+        let records = records(&TEXT.replace("7:8:up", "7,?:?,8:up\n::up")).unwrap();
+        let Content::Sequence(values) = &records[1].content else { panic!("no sequence") };
+        assert_eq!((values[0], values[3], values[1].is_nan(), values[2].is_nan()), (7.0, 8.0, true, true));
+        assert_eq!(records[2].content, Content::Sequence(vec![]));
+    }
+
+    #[test]
+    fn numbers_to_be_foretold_are_left_out() {
+        let text =
+            TEXT.replace("@classLabel true up down", "@targetLabel true").replace("down", "0.5").replace("up", "7");
+        assert_eq!(
+            records(&text).unwrap()[1],
+            Record { content: Content::Sequence(vec![7.0, 8.0]), label: None, path: None }
+        );
+    }
+
+    #[test]
     fn faults_name_the_line() {
         let error = |text: &str| records(text).unwrap_err().to_string();
         assert!(error(&TEXT.replace("7:8:up", "7:8:left")).contains("line 8 has the class 'left'"));
         assert!(error(&TEXT.replace("7:8:up", "7:up")).contains("line 8 has 1 dimensions instead of 2"));
         assert!(error(&TEXT.replace("7:8:up", "7:x:up")).contains("line 8 holds 'x'"));
-        assert!(error(&TEXT.replace("7:8:up", "7:?:up")).contains("missing values"));
-        assert!(error(&TEXT.replace("7:8:up", "7:8,9:up")).contains("different lengths"));
+        assert!(error(&TEXT.replace("7:8:up", "7:8,9:up")).contains("has 1 steps in dimension 1 and 2 in dimension 2"));
+        assert!(error(&TEXT.replace("Stamps false", "Stamps true")).contains("save them without"));
         assert!(error("@problemName x\n").contains("no @data"));
         assert!(error("@problemName x\n@data\n").contains("no sequences"));
     }
