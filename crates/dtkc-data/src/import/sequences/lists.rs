@@ -182,12 +182,15 @@ fn open(path: &Path) -> Result<SerializedFileReader<File>, ImportError> {
     SerializedFileReader::new(file).map_err(|e| unreadable(path, &e))
 }
 
+/// Is shown the cells of a row.
+type Rows<'a> = dyn FnMut(&[Cells]) -> Result<ControlFlow<()>, ImportError> + 'a;
+
 /// Shows the cells of some columns, row by row.
 fn each_row(
     path: &Path,
     reader: &SerializedFileReader<File>,
     places: &[usize],
-    seen: &mut dyn FnMut(&[Cells]) -> Result<ControlFlow<()>, ImportError>,
+    seen: &mut Rows<'_>,
 ) -> Result<(), ImportError> {
     let failed = |e: ParquetError| unreadable(path, &e);
     for group in 0..reader.num_row_groups() {

@@ -36,9 +36,9 @@ pub fn number(text: &str) -> Result<f32, String> {
     }
 }
 
-/// The beginning of a text that may be of any length.
+/// The beginning of a text that may be of any length, fit to be shown: no file speaks to the terminal.
 pub fn shortened(text: &str) -> String {
-    text.chars().take(20).collect()
+    text.chars().take(20).map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// Steps from dimensions that lie one after the other, each as a whole. The error names both lengths.
@@ -69,6 +69,7 @@ mod tests {
             assert!(number(text).is_ok_and(f32::is_nan), "{text}");
         }
         assert!(number("x".repeat(99).as_str()).is_err_and(|e| e.len() < 60));
+        assert_eq!(shortened("\u{1b}[31m"), "\u{fffd}[31m");
     }
 
     #[test]

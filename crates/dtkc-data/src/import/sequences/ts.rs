@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::lines::Lines;
-use super::{MAX_DIM, MAX_VALUES, number, steps_of};
+use super::{MAX_DIM, MAX_VALUES, number, shortened, steps_of};
 use crate::import::ImportError;
 use crate::import::record::{Classes, Content, ContentForm, Description, Importer, Record, Sink};
 
@@ -98,7 +98,7 @@ impl TsImporter {
     fn label(&self, name: &str) -> Result<i64, String> {
         let place = self.header.classes.iter().position(|c| c == name);
         let label = place.and_then(|i| self.labels.get(i)).copied();
-        label.ok_or_else(|| format!("has the class '{name}', which @classLabel does not list"))
+        label.ok_or_else(|| format!("has the class '{}', which @classLabel does not list", shortened(name)))
     }
 }
 
