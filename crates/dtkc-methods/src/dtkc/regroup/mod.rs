@@ -210,7 +210,7 @@ mod tests {
         let cells: Vec<Option<u32>> = (0..12).map(|item| Some(item / 2)).chain([None]).collect();
         let neighbours: Vec<[u32; 2]> = (0..13u32).map(|item| [(item + 6) % 12, item ^ 1]).collect();
         let mut output = paired_output([0, 0, 1, 1, 2, 2]);
-        output.fine = Some(output.fine.unwrap().slice([0..12]).repeat_dim(0, 2));
+        output.fine = Some(output.fine.unwrap().narrow(0, 0, 12).repeat_dim(0, 2));
         let mut evidence = Evidence::default();
         evidence.add(&output);
         evidence.add_neighbours(&cells, |item| &neighbours[item]);
