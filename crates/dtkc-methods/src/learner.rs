@@ -9,7 +9,7 @@ use dtkc_item::{Batch, ItemShape, Items};
 use dtkc_onnx::Network;
 
 use crate::LearnError;
-use crate::dtkc::Joint;
+use crate::dtkc::Spectrum;
 use crate::places::Pass;
 
 /// A method on its way: one restart, from new weights to a network that can be frozen.
@@ -101,10 +101,10 @@ pub trait Learner {
     /// The network as it is now, as a plain list of layers.
     fn freeze(&self) -> Network;
 
-    /// How the two views of items share fine clusters, from which the number of clusters can be read; `None` for a method
-    /// without fine clusters.
-    fn joint(&mut self, data: &mut dyn Passes) -> Result<Option<Joint>, LearnError> {
-        let _ = data;
+    /// How well up to so many groups of items are apart, from which the number of clusters can be read; `None` for a method
+    /// that cannot tell.
+    fn spectrum(&mut self, clusters: usize, data: &mut dyn Passes) -> Result<Option<Spectrum>, LearnError> {
+        let _ = (clusters, data);
         Ok(None)
     }
 

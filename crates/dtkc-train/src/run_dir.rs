@@ -74,9 +74,9 @@ impl RunDir {
         self.root.join("clusters.jsonl")
     }
 
-    /// How far a network has come that is asked for the number of clusters.
-    pub fn search(&self, network: usize) -> PathBuf {
-        self.checkpoints().join(format!("clusters-{network:03}.ckpt"))
+    /// How far the network has come that is asked for the number of clusters.
+    pub fn search(&self) -> PathBuf {
+        self.checkpoints().join("clusters.ckpt")
     }
 
     /// What a limit on the time allows.

@@ -139,7 +139,7 @@ fn an_interrupted_search_for_the_number_of_clusters_says_how_to_go_on() {
         ["--clusters", "auto", "--set", "run.trial_steps=100000", "--epochs", "100000", "--checkpoint-every", "0s"];
     let run = place.path("run");
     let child = std_command(&fit(&data, &run, &long)).stderr(Stdio::piped()).spawn().unwrap();
-    while !run.join("checkpoints/clusters-000.ckpt").exists() {
+    while !run.join("checkpoints/clusters.ckpt").exists() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());

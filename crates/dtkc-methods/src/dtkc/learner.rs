@@ -14,8 +14,10 @@ use dtkc_onnx::Network;
 
 use super::Settings;
 use super::flops::step_flops;
-use super::regroup::{Evidence, Joint};
-use super::start::StartKind;
+use super::regroup::Evidence;
+use super::seen::{self, Seen};
+use super::spectrum::Spectrum;
+use super::start::{Join, StartKind};
 use super::surroundings::{Search, Surroundings};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
@@ -29,9 +31,6 @@ const STATISTICS_IMAGES: usize = 20_000;
 
 /// Images whose fine clusters are looked at when they are joined: enough to see how every pair of them is tied.
 const FINE_IMAGES: usize = 60_000;
-
-/// Pairs of views from which the number of clusters is read; a small set is seen several times.
-const JOINT_PAIRS: usize = 10_000;
 
 /// The name of that flag among the weights: it belongs to them, those of an earlier epoch may have none.
 const HAS_CLUSTERS: &str = "has_clusters";
@@ -156,7 +155,36 @@ impl DtkcLearner {
         }
         let evidence = self.evidence(data)?;
         let is_first = self.start(place.epochs) == (place.done, StartKind::Fine);
-        if is_first || evidence.has_empty_cluster() { self.groups(evidence, data) } else { Ok(None) }
+        if is_first || evidence.has_empty_cluster() { self.clusters_by(evidence, data) } else { Ok(None) }
+    }
+
+    /// What the network makes of some images and of a view of each.
+    fn seen(&self, data: &mut dyn Passes) -> Result<Seen, LearnError> {
+        let (valid, mut seen) = (self.model.valid(), Seen::default());
+        let seed = places::derive(self.seed, Purpose::Sample, &[]);
+        for (i, batch) in joined(data.batches(Pass::Sample), self.batch).enumerate() {
+            let key = BatchKey { seed, epoch: 0, batch: i as u64 };
+            let items = batch?.items;
+            let rows = valid.forward_train(self.views(&items, key, &self.device).0).embedding;
+            let (width, rows) = (rows.dims()[1], rows.into_data().iter::<f32>().collect::<Vec<_>>());
+            seen.add(pixels(&items), self.valid().config().input, width, &rows);
+            if seen.len() >= seen::MOST {
+                break;
+            }
+        }
+        Ok(seen)
+    }
+
+    /// An output layer of clusters by who is near whom as the network sees it; by groups of fine clusters where that gives none.
+    fn clusters_by(&self, evidence: Evidence, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
+        if self.settings.start.join == Join::Near {
+            let (seen, k) = (self.seen(data)?, self.clusters());
+            let found = seen.clusters(k, self.seed, data)?;
+            if let Some(layer) = found.and_then(|found| Evidence::layer_of(seen.images(), &found, k)) {
+                return Ok(Some(layer));
+            }
+        }
+        self.groups(evidence, data)
     }
 
     /// An output layer of groups of fine clusters, with what near neighbours say about them.
@@ -282,7 +310,7 @@ impl Learner for DtkcLearner {
     fn settle(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
         if matches!(self.start(self.epochs), (1.., StartKind::Fine)) && !self.has_clusters {
             self.look_around(data)?;
-            if let Some(layer) = self.groups(self.evidence(data)?, data)? {
+            if let Some(layer) = self.clusters_by(self.evidence(data)?, data)? {
                 self.model.replace_output(layer)?;
                 self.has_clusters = true;
             }
@@ -341,26 +369,11 @@ impl Learner for DtkcLearner {
         self.model.to_network()
     }
 
-    fn joint(&mut self, data: &mut dyn Passes) -> Result<Option<Joint>, LearnError> {
+    fn spectrum(&mut self, clusters: usize, data: &mut dyn Passes) -> Result<Option<Spectrum>, LearnError> {
         if !self.has_fine_clusters() || data.is_empty() {
             return Ok(None);
         }
-        self.look_around(data)?;
-        let (mut joint, mut pairs, mut round) = (Joint::default(), 0, 0);
-        let seed = places::derive(self.seed, Purpose::Sample, &[]);
-        while pairs < JOINT_PAIRS {
-            for (i, batch) in data.batches(Pass::Sample).enumerate() {
-                let batch = batch?;
-                let key = BatchKey { seed, epoch: round, batch: i as u64 };
-                joint.add(&self.model.valid().forward_train(self.training_views(&batch, key, &self.device).0));
-                pairs += batch.len();
-                if pairs >= JOINT_PAIRS {
-                    break;
-                }
-            }
-            round += 1;
-        }
-        Ok(Some(joint))
+        Ok(Some(self.seen(data)?.spectrum(clusters, self.seed, data)?))
     }
 
     fn step_flops(&self, rows: usize) -> Option<f64> {

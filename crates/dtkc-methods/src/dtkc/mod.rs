@@ -5,7 +5,8 @@
 //! | the table in config.toml, and its check | [`Settings`] |
 //! | `paper`, `authors`, `tk-uco`, `plus` | [`Preset`] |
 //! | a batch becomes a loss and a step | `learner.rs`, with the terms in `dtkc_core::loss` |
-//! | clusters from fine clusters, and how many | `regroup`, [`Joint`] |
+//! | clusters from what was learnt before | `seen.rs`, `regroup` |
+//! | how many there are | [`Spectrum`] |
 //! | what is learnt before clusters are | `start.rs` |
 //! | what is known about all images: neighbours, first clusters | `surroundings.rs`, `partners.rs` |
 
@@ -15,14 +16,16 @@ mod memory;
 mod partners;
 mod preset;
 mod regroup;
+mod seen;
 mod settings;
+mod spectrum;
 mod start;
 mod surroundings;
 
 pub use learner::DtkcLearner;
 pub use partners::PartnerConfig;
 pub use preset::Preset;
-pub use regroup::{Grouping, Joint};
 pub use settings::Settings;
-pub use start::{StartConfig, StartKind};
+pub use spectrum::{Apart, Spectrum};
+pub use start::{Join, StartConfig, StartKind};
 pub use surroundings::Common;

@@ -6,7 +6,7 @@ use dtkc_core::kernel::{BandwidthRule, Unfolding};
 use dtkc_core::loss::MembershipSum;
 use dtkc_core::{AugmentConfig, Init, Tap};
 
-use super::{PartnerConfig, Settings, StartConfig, StartKind};
+use super::{Join, PartnerConfig, Settings, StartConfig, StartKind};
 use crate::nearest::Likeness;
 use crate::optimizer::{OptimConfig, Schedule};
 use crate::{Method, TrainPlan};
@@ -107,7 +107,7 @@ fn plus(settings: &mut Settings, plan: &mut TrainPlan) {
     settings.augment = AugmentConfig::strong();
     // Clusters that are named from the first step split large classes and join small ones: see REPRODUCING.md.
     settings.network.fine = 8;
-    settings.start = StartConfig { from: StartKind::Auto, share: 0.5 };
+    settings.start = StartConfig { from: StartKind::Auto, share: 0.5, join: Join::Near };
     settings.neighbours = PartnerConfig { count: 5, share: 0.5, by: Likeness::Auto };
     // Large images are looked at in about 32 x 32 pixels: ten times the pixels take ten times as long and tell little more.
     settings.network.reduce = 0;

@@ -118,7 +118,8 @@ impl MethodTable for Settings {
         // Of the fine clusters of so many some thirty are used, which says nothing about larger numbers.
         let starts_fine = clusters <= MANY && self.start.kind(clusters, 0) == StartKind::Fine && self.start.share > 0.0;
         let learns_fine = self.paired() && self.loss.overclustering > 0.0 && self.network.fine > 1;
-        let alone = || Self { start: StartConfig { from: StartKind::Fine, share: 1.0 }, ..self.clone() };
+        let alone =
+            || Self { start: StartConfig { from: StartKind::Fine, share: 1.0, ..self.start.clone() }, ..self.clone() };
         (starts_fine && learns_fine).then(alone)
     }
 
@@ -171,10 +172,10 @@ mod tests {
     #[test]
     fn fine_clusters_are_learnt_alone_where_a_run_begins_with_them() {
         let alone = plus().fine_alone(10).unwrap();
-        assert_eq!(alone.start, StartConfig { from: StartKind::Fine, share: 1.0 });
+        assert_eq!(alone.start, StartConfig { from: StartKind::Fine, share: 1.0, ..StartConfig::default() });
         assert_eq!(Settings { start: plus().start, ..alone }, plus(), "nothing else changes");
         assert_eq!(plus().fine_alone(100), None, "so many begin with a graph");
-        let fine = StartConfig { from: StartKind::Fine, share: 0.5 };
+        let fine = StartConfig { from: StartKind::Fine, share: 0.5, ..StartConfig::default() };
         assert_eq!(Settings { start: fine, ..plus() }.fine_alone(100), None, "too many to be told from a batch");
         assert_eq!(Preset::Authors.settings(Method::Dtkc).0.fine_alone(10), None);
         let mut without = plus();

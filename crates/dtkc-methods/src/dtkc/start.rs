@@ -31,6 +31,17 @@ pub enum StartKind {
     Auto,
 }
 
+/// How clusters are made of what the first part of the training has learnt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Join {
+    /// Fine clusters are joined between which the views of images change.
+    #[default]
+    Fine,
+    /// A spectral clustering of who is near whom as the network sees it, with views.
+    Near,
+}
+
 /// The first part of the training.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -39,6 +50,8 @@ pub struct StartConfig {
     pub from: StartKind,
     /// Part of the epochs that it takes; clusters of a graph are learnt to the end.
     pub share: f64,
+    /// How clusters are made at its end: `fine` or `near`.
+    pub join: Join,
 }
 
 impl StartConfig {
@@ -104,7 +117,7 @@ mod tests {
 
     #[test]
     fn many_clusters_start_from_the_graph() {
-        let auto = StartConfig { from: StartKind::Auto, share: 0.5 };
+        let auto = StartConfig { from: StartKind::Auto, share: 0.5, ..StartConfig::default() };
         assert_eq!(
             [2, 25, 26, 300].map(|k| auto.kind(k, 0)),
             [StartKind::Fine, StartKind::Fine, StartKind::Graph, StartKind::Graph]
@@ -115,17 +128,19 @@ mod tests {
 
     #[test]
     fn restarts_begin_in_turn_with_fine_clusters_and_with_the_graph() {
-        let found = |from, share| [0, 1, 2, 3].map(|restart| StartConfig { from, share }.kind(10, restart));
+        let found = |from, share| {
+            [0, 1, 2, 3].map(|restart| StartConfig { from, share, ..StartConfig::default() }.kind(10, restart))
+        };
         assert_eq!(found(StartKind::Auto, 0.5), [StartKind::Fine, StartKind::Graph, StartKind::Fine, StartKind::Graph]);
         assert_eq!(found(StartKind::Fine, 0.5), [StartKind::Fine; 4]);
     }
 
     #[test]
     fn an_epoch_is_left_for_the_clusters() {
-        let epochs = |share, of| StartConfig { from: StartKind::Fine, share }.epochs(10, of);
+        let epochs = |share, of| StartConfig { from: StartKind::Fine, share, ..StartConfig::default() }.epochs(10, of);
         assert_eq!([epochs(0.5, 20), epochs(0.5, 3), epochs(0.5, 1), epochs(1.0, 8), epochs(0.0, 8)], [10, 2, 0, 7, 0]);
-        let graph = StartConfig { from: StartKind::Graph, share: 0.5 };
+        let graph = StartConfig { from: StartKind::Graph, share: 0.5, ..StartConfig::default() };
         assert_eq!((graph.epochs(10, 20), graph.epochs(100, 20)), (10, 20));
-        assert!(StartConfig { from: StartKind::Fine, share: 1.5 }.check().is_err());
+        assert!(StartConfig { from: StartKind::Fine, share: 1.5, ..StartConfig::default() }.check().is_err());
     }
 }

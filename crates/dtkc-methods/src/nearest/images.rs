@@ -33,6 +33,11 @@ impl Images {
         Ok(Self { shape, pixels })
     }
 
+    /// Those with these bytes.
+    pub(super) fn of(shape: ImageShape, pixels: Vec<u8>) -> Self {
+        Self { shape, pixels }
+    }
+
     /// The bytes of one image.
     pub(crate) fn image(&self, index: usize) -> &[u8] {
         &self.pixels[index * self.shape.len()..][..self.shape.len()]

@@ -68,6 +68,12 @@ impl Likeness {
     }
 }
 
+/// The outlines of images of this shape, row after row.
+pub(crate) fn outlines_of(pixels: &[u8], shape: ImageShape) -> Vec<f32> {
+    let images = Images::of(shape, pixels.to_vec()).reduced(OUTLINED);
+    Outlines::of(images.pixels(), images.shape()).into_values()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,4 +14,5 @@ mod outlines;
 
 pub(crate) use images::Images;
 pub use likeness::Likeness;
+pub(crate) use likeness::outlines_of;
 pub use neighbours::{Neighbours, Rows};

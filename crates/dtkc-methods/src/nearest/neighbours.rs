@@ -57,7 +57,22 @@ pub struct Neighbours {
 impl Neighbours {
     /// The `count` nearest others of every row, fewer where there are no more. `stop` is asked again and again.
     pub fn find(rows: &dyn Rows, count: usize, stop: &dyn Fn() -> bool) -> Result<Self, LearnError> {
+        Self::find_from(rows, rows, count, stop)
+    }
+
+    /// The rows that are nearest to where each of them is seen from: a place for every row, which need not be its own. No row
+    /// is its own neighbour.
+    ///
+    /// # Panics
+    /// Panics where `places` and `rows` are not of the same number and width.
+    pub fn find_from(
+        places: &dyn Rows,
+        rows: &dyn Rows,
+        count: usize,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Self, LearnError> {
         let (n, width) = (rows.len(), rows.width());
+        assert_eq!((places.len(), places.width()), (n, width), "one place for every row");
         let count = count.min(n.saturating_sub(1));
         let kept = (count + SPARE).min(n.saturating_sub(1));
         if count == 0 || width == 0 {
@@ -68,9 +83,9 @@ impl Neighbours {
             if stop() {
                 return Err(LearnError::Stopped);
             }
-            best.look_at(rows, start..(start + BLOCK).min(n));
+            best.look_at(places, rows, start..(start + BLOCK).min(n));
         }
-        Ok(best.measured(rows, count))
+        Ok(best.measured(places, rows, count))
     }
 
     /// The neighbours of one item.
@@ -96,7 +111,7 @@ struct Best {
 }
 
 impl Best {
-    fn look_at(&mut self, rows: &dyn Rows, candidates: Range<usize>) {
+    fn look_at(&mut self, places: &dyn Rows, rows: &dyn Rows, candidates: Range<usize>) {
         let (width, kept, first) = (rows.width(), self.kept, candidates.start);
         let mut values = vec![0.0; candidates.len() * width];
         rows.read(candidates, &mut values);
@@ -109,7 +124,7 @@ impl Best {
             let from = block * part;
             let count = items.len() / kept;
             let mut queries = vec![0.0; count * width];
-            rows.read(from..from + count, &mut queries);
+            places.read(from..from + count, &mut queries);
             let mut products = vec![0.0; count * panel.columns()];
             panel.products(&queries, &mut products);
             let lists = scores.chunks_exact_mut(kept).zip(items.chunks_exact_mut(kept));
@@ -120,7 +135,7 @@ impl Best {
     }
 
     /// The nearest `count` of them by their true distances.
-    fn measured(self, rows: &dyn Rows, count: usize) -> Neighbours {
+    fn measured(self, places: &dyn Rows, rows: &dyn Rows, count: usize) -> Neighbours {
         let (n, width, kept) = (rows.len(), rows.width(), self.kept);
         let mut found = Neighbours { count, items: vec![0; n * count], squares: vec![0.0; n * count] };
         let part = block_rows(width);
@@ -130,7 +145,7 @@ impl Best {
             let out = items.chunks_exact_mut(count).zip(squares.chunks_exact_mut(count));
             for (row, (candidates, (items, squares))) in candidates.chunks_exact(kept).zip(out).enumerate() {
                 let row = block * part + row;
-                rows.read(row..row + 1, &mut own);
+                places.read(row..row + 1, &mut own);
                 let mut measured: Vec<(f64, u32)> = candidates
                     .iter()
                     .map(|&item| {
@@ -191,6 +206,16 @@ mod tests {
                 assert_eq!(found.squares[item * found.count], square(all[0]) as f32);
             }
         }
+    }
+
+    #[test]
+    fn neighbours_of_other_places_are_nearest_to_those_and_never_the_row_itself() {
+        let rows = [0.0, 1.0, 2.0, 3.0, 4.0];
+        let places = [3.1, 0.9, 2.2, 0.1, 4.0];
+        let [rows, places] = [&rows, &places].map(|values| Points { values, width: 1 });
+        let found = Neighbours::find_from(&places, &rows, 2, &|| false).unwrap();
+        assert_eq!(found.items, [3, 4, 0, 2, 3, 1, 0, 1, 3, 2]);
+        assert!((found.squares[0] - 0.01).abs() < 1e-6);
     }
 
     #[test]

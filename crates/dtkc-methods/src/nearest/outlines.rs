@@ -42,6 +42,11 @@ impl Outlines {
         });
         Self(values)
     }
+
+    /// The rows, one after the other.
+    pub(crate) fn into_values(self) -> Vec<f32> {
+        self.0
+    }
 }
 
 impl Rows for Outlines {

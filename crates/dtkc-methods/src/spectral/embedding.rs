@@ -61,11 +61,22 @@ pub(crate) fn of_neighbours(
     stop: &dyn Fn() -> bool,
 ) -> Result<Spectral, LearnError> {
     let graph = Graph::new(neighbours, options.affinity);
-    let parts = graph.components();
     // Where nobody is apart from any neighbour, a part is one image again and again.
+    let parts = graph.components();
     if parts < options.clusters && neighbours.squares.iter().all(|&square| square == 0.0) {
         return Err(LearnError::Unsuitable(too_alike(parts, options.clusters)));
     }
+    of_graph(&graph, options, note, stop)
+}
+
+/// Spectral clustering of a graph.
+pub(crate) fn of_graph(
+    graph: &Graph,
+    options: &SpectralOptions,
+    note: &dyn Fn(&str),
+    stop: &dyn Fn() -> bool,
+) -> Result<Spectral, LearnError> {
+    let parts = graph.components();
     if parts > options.clusters {
         return Err(LearnError::Unsuitable(format!(
             "the graph of {} neighbours falls into {parts} parts without a connection, more than {} clusters: use more \
@@ -76,7 +87,7 @@ pub(crate) fn of_neighbours(
         )));
     }
     note("eigenvectors");
-    let Leading { values, vectors } = eigenvectors(&graph, options, stop)?;
+    let Leading { values, vectors } = eigenvectors(graph, options, stop)?;
     let mut embedding: Vec<f32> = vectors.iter().map(|&value| value as f32).collect();
     if options.affinity == Affinity::Mutual {
         embedding.chunks_exact_mut(values.len().max(1)).for_each(to_length_one);
@@ -106,7 +117,8 @@ fn too_alike(different: usize, clusters: usize) -> String {
     }
 }
 
-fn to_length_one(row: &mut [f32]) {
+/// Scales a row, unless it is zero.
+pub(crate) fn to_length_one(row: &mut [f32]) {
     let length = row.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt();
     if length > 0.0 {
         row.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);

@@ -36,43 +36,49 @@ pub struct Graph {
 
 impl Graph {
     /// `(A + A^T) / 2`, A the weights of the edges from every item to its neighbours: as scikit-learn makes it.
+    /// [`Affinity::Mutual`]: see [`mutual`](Self::mutual).
     pub fn new(neighbours: &Neighbours, affinity: Affinity) -> Self {
-        let n = neighbours.items.len().checked_div(neighbours.count).unwrap_or(0);
         let scale = match affinity {
+            Affinity::Mutual => return Self::mutual(&[neighbours]),
             Affinity::Rbf => 2.0 * neighbours.median_distance(SCALE_RANK).powi(2),
-            _ => 0.0,
+            Affinity::Connectivity => 0.0,
         };
         let weight = |at: usize| match affinity {
             // Where most items are equal to their neighbours, there is no distance to weigh them by.
-            Affinity::Rbf if scale > 0.0 => (-f64::from(neighbours.squares[at]) / scale).exp() / 2.0,
-            _ => 0.5,
+            Affinity::Rbf if scale > 0.0 => (-f64::from(neighbours.squares[at]) / scale).exp(),
+            _ => 1.0,
         };
-        let mut edges: Vec<Vec<(u32, f64)>> = vec![Vec::with_capacity(2 * neighbours.count); n];
-        for item in 0..n {
-            for (place, &other) in neighbours.of(item).iter().enumerate() {
-                let weight = weight(item * neighbours.count + place);
-                edges[item].push((other, weight));
-                edges[other as usize].push((item as u32, weight));
+        Self::joined(&[neighbours], weight, |there, back| (there + back) / 2.0)
+    }
+
+    /// With A the number of tables in which one item has another as its neighbour: `min(A, A^T)`, and a little for what one
+    /// direction has more than the other.
+    pub fn mutual(tables: &[&Neighbours]) -> Self {
+        Self::joined(tables, |_| 1.0, |there, back| there.min(back) + ONE_SIDED * (there - back).abs())
+    }
+
+    /// Edges wherever a table has one: `weight` of its place in the table, summed over tables and then joined over the two
+    /// directions.
+    fn joined(tables: &[&Neighbours], weight: impl Fn(usize) -> f64, join: impl Fn(f64, f64) -> f64) -> Self {
+        let items = |table: &&Neighbours| table.items.len().checked_div(table.count).unwrap_or(0);
+        let n = tables.iter().map(items).max().unwrap_or(0);
+        let mut edges: Vec<Vec<(u32, [f64; 2])>> = vec![Vec::new(); n];
+        for table in tables {
+            for (at, &other) in table.items.iter().enumerate() {
+                let (item, weight) = (at / table.count, weight(at));
+                edges[item].push((other, [weight, 0.0]));
+                edges[other as usize].push((item as u32, [0.0, weight]));
             }
         }
         let mut graph = Self { starts: vec![0], ends: Vec::new(), weights: Vec::new() };
         for mut row in edges {
             row.sort_by_key(|edge| edge.0);
-            for (end, weight) in row {
-                let is_new = graph.ends.len() == graph.starts.last().copied().unwrap_or(0);
-                match (graph.ends.last(), graph.weights.last_mut()) {
-                    (Some(&last), Some(sum)) if !is_new && last == end => *sum += weight,
-                    _ => {
-                        graph.ends.push(end);
-                        graph.weights.push(weight);
-                    }
-                }
+            for same in row.chunk_by(|one, other| one.0 == other.0) {
+                let sum = |direction: usize| same.iter().map(|(_, weights)| weights[direction]).sum();
+                graph.ends.push(same[0].0);
+                graph.weights.push(join(sum(0), sum(1)));
             }
             graph.starts.push(graph.ends.len());
-        }
-        if affinity == Affinity::Mutual {
-            // Both directions add up to 1, one of them is a half.
-            graph.weights.iter_mut().filter(|weight| **weight < 0.75).for_each(|weight| *weight = ONE_SIDED);
         }
         graph
     }
@@ -158,6 +164,15 @@ mod tests {
         assert_eq!(graph.edges(1), (&[0, 2][..], &[1.0, ONE_SIDED][..]));
         assert_eq!(graph.edges(2), (&[1][..], &[ONE_SIDED][..]));
         assert_eq!(graph.components(), 2);
+    }
+
+    #[test]
+    fn edges_of_several_tables_add_up() {
+        // 0 has 1 in both tables, 1 has 0 in the first alone; 2 and 3 have each other in different ones.
+        let table = |items: [u32; 4]| Neighbours { count: 1, items: items.to_vec(), squares: vec![1.0; 4] };
+        let graph = Graph::mutual(&[&table([1, 0, 3, 0]), &table([1, 2, 0, 2])]);
+        assert_eq!(graph.edges(0), (&[1, 2, 3][..], &[1.0 + ONE_SIDED, ONE_SIDED, ONE_SIDED][..]));
+        assert_eq!(graph.edges(2), (&[0, 1, 3][..], &[ONE_SIDED, ONE_SIDED, 1.0][..]));
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! How far a network has come from which the number of clusters is read, on the disk: while it is trained its weights, at
-//! the end what its fine clusters share.
+//! the end how well groups are apart.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use dtkc_core::NamedArray;
 use dtkc_methods::Learner;
-use dtkc_methods::dtkc::Joint;
+use dtkc_methods::dtkc::Spectrum;
 use serde::{Deserialize, Serialize};
 
 use super::fine::Plan;
@@ -15,13 +15,12 @@ use crate::config::RunConfig;
 use crate::error::TrainError;
 use crate::run_dir::RunDir;
 
-/// The name of the finished matrix.
-const JOINT: &str = "joint";
+/// The name of the result.
+const SPECTRUM: &str = "spectrum";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Meta {
     config_hash: String,
-    network: usize,
     clusters: usize,
     steps: usize,
     step: usize,
@@ -31,7 +30,7 @@ struct Meta {
 pub(super) struct State {
     path: PathBuf,
     meta: Meta,
-    joint: Option<Joint>,
+    spectrum: Option<Spectrum>,
     saved: usize,
     last_save: Instant,
     interval: Duration,
@@ -43,14 +42,13 @@ impl State {
         run: &RunDir,
         config: &RunConfig,
         plan: &Plan,
-        network: usize,
         learner: &mut dyn Learner,
     ) -> Result<Self, TrainError> {
         let Plan { clusters, steps, .. } = *plan;
-        let meta = Meta { config_hash: config.hash()?, network, clusters, steps, step: 0 };
+        let meta = Meta { config_hash: config.hash()?, clusters, steps, step: 0 };
         let interval = Duration::from_secs_f64(config.run.checkpoint_seconds);
-        let path = run.search(network);
-        let mut state = Self { path, meta, joint: None, saved: 0, last_save: Instant::now(), interval };
+        let path = run.search();
+        let mut state = Self { path, meta, spectrum: None, saved: 0, last_save: Instant::now(), interval };
         if state.path.exists() {
             state.read(learner)?;
         }
@@ -63,11 +61,8 @@ impl State {
         if (Meta { step: 0, ..meta.clone() }) != self.meta {
             return Ok(());
         }
-        match floats(&arrays, JOINT) {
-            Some(counts) => {
-                let joint = Joint::of_counts(counts.to_vec());
-                self.joint = Some(joint.ok_or_else(|| damaged("its matrix is not square".into()))?);
-            }
+        match floats(&arrays, SPECTRUM) {
+            Some(rates) => self.spectrum = Some(Spectrum::of_rates(rates.to_vec())),
             None => {
                 learner.set_weights(&without_prefix("weights.", &arrays)).map_err(|e| damaged(e.to_string()))?;
                 learner.set_progress(&without_prefix("progress.", &arrays)).map_err(|e| damaged(e.to_string()))?;
@@ -78,8 +73,8 @@ impl State {
     }
 
     /// The result, where there is one already.
-    pub(super) fn joint(&self) -> Option<Joint> {
-        self.joint.clone()
+    pub(super) fn spectrum(&self) -> Option<Spectrum> {
+        self.spectrum.clone()
     }
 
     /// Steps that are done.
@@ -108,7 +103,7 @@ impl State {
     }
 
     /// Writes the result, which takes the place of the network.
-    pub(super) fn finish(&self, joint: &Joint) -> Result<(), TrainError> {
-        checkpoint::write(&self.path, &self.meta, &[float_array(JOINT, joint.counts())])
+    pub(super) fn finish(&self, spectrum: &Spectrum) -> Result<(), TrainError> {
+        checkpoint::write(&self.path, &self.meta, &[float_array(SPECTRUM, spectrum.rates())])
     }
 }

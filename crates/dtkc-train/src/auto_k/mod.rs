@@ -2,7 +2,7 @@
 //!
 //! | way | for | where |
 //! |---|---|---|
-//! | three networks with fine clusters, from which every number is read | runs that begin with fine clusters: `plus` | `fine.rs` |
+//! | one network with fine clusters, from which every number is read | runs that begin with fine clusters: `plus` | `fine.rs` |
 //! | two short runs for every number | all others | `runs.rs` |
 //!
 //! Both give every number of the range a score. It is a guide for data about which nothing is known: look at the whole
@@ -49,15 +49,13 @@ pub enum Figures {
         /// Clusters that were used, in the run that used fewer.
         used_clusters: usize,
     },
-    /// Fine clusters of networks, joined into so many groups; means. The score is the drop, or where no number stands out by it
-    /// what stays beyond chance: see [`dtkc_methods::dtkc::Joint::numbers`].
-    Groups {
-        /// How much more the last group explains of what the two views of an image have in common than a further one would.
-        drop: f64,
-        /// By how much `stay` is more than chance.
-        beyond_chance: f64,
-        /// Part of the images whose two views are in the same group.
-        stay: f64,
+    /// How well so many groups are apart as a network sees the items; the score is by how much worse one more group would
+    /// be: see [`dtkc_methods::dtkc::Spectrum::numbers`].
+    Apart {
+        /// Probability with which a step from an item to a neighbour of it leaves the loosest of the groups.
+        leaving: f64,
+        /// The same with one more group.
+        further: f64,
     },
 }
 
@@ -133,7 +131,7 @@ mod tests {
     fn both_kinds_come_back_from_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDir::create(folder.path(), Existing::Refuse).unwrap();
-        let groups = Figures::Groups { drop: 0.7, beyond_chance: 0.8, stay: 0.9 };
+        let groups = Figures::Apart { leaving: 0.01, further: 0.05 };
         let trials = [trial(3), Trial { clusters: 4, score: 0.7, figures: groups }];
         write(&run, &trials).unwrap();
         assert_eq!(read(&run).unwrap(), trials);

@@ -11,7 +11,7 @@ const CLOSE: f64 = 0.02;
 /// Every number with its score, best first.
 pub fn table(trials: &[Trial]) -> String {
     let mut out = match trials.first().map(|trial| trial.figures) {
-        Some(Figures::Groups { .. }) => String::from("clusters  score   drop  beyond chance   stay\n"),
+        Some(Figures::Apart { .. }) => String::from("clusters  score  leaving  with one more\n"),
         _ => String::from("clusters  score  stability  silhouette  used\n"),
     };
     for (place, Trial { clusters, score, figures }) in trials.iter().enumerate() {
@@ -22,9 +22,7 @@ pub fn table(trials: &[Trial]) -> String {
             Figures::Runs { stability, silhouette, used_clusters } => {
                 writeln!(out, "{stability:>9.3}  {silhouette:>10.3}  {used_clusters:>4}")
             }
-            Figures::Groups { drop, beyond_chance, stay } => {
-                writeln!(out, "{drop:>5.3}  {beyond_chance:>13.3}  {stay:>5.3}")
-            }
+            Figures::Apart { leaving, further } => writeln!(out, "{leaving:>7.4}  {further:>13.4}"),
         };
     }
     out
@@ -48,7 +46,7 @@ pub fn sentence(trials: &[Trial]) -> String {
 fn stands_out(best: &Trial) -> bool {
     match best.figures {
         Figures::Runs { .. } => true,
-        Figures::Groups { drop, .. } => drop >= CLEAR,
+        Figures::Apart { .. } => best.score >= CLEAR,
     }
 }
 
@@ -66,18 +64,17 @@ mod tests {
 
     #[test]
     fn groups_have_figures_of_their_own_and_the_sentence_says_how_sure_it_is() {
-        let figures = |drop| Figures::Groups { drop, beyond_chance: 0.8, stay: 0.9 };
-        let trial = |clusters, score| Trial { clusters, score, figures: figures(score) };
+        let figures = Figures::Apart { leaving: 0.0125, further: 0.05 };
+        let trial = |clusters, score| Trial { clusters, score, figures };
         let text = table(&[trial(10, 0.75), trial(9, 0.5)]);
-        assert!(text.contains("*     10  0.750  0.750          0.800  0.900"), "{text}");
+        assert!(text.contains("*     10  0.750   0.0125         0.0500"), "{text}");
         assert_eq!(
             sentence(&[trial(10, 0.75), trial(9, 0.5)]),
             "10 clusters are taken; the second best, 9, are 0.250 behind. Give --clusters K to have another number."
         );
         let close = sentence(&[trial(10, 0.75), trial(9, 0.735)]);
         assert!(close.contains("9 are nearly as good (scores 0.750 and 0.735)"), "{close}");
-        let unclear = Trial { figures: figures(0.1), ..trial(8, 0.68) };
-        let text = sentence(&[unclear, trial(7, 0.4)]);
+        let text = sentence(&[trial(8, 0.28), trial(7, 0.2)]);
         assert!(text.starts_with("No number stands out, the images merge gradually: 8 clusters are taken"), "{text}");
         assert_eq!(sentence(&[]), "");
     }

@@ -6,15 +6,15 @@
 
 mod coarsen;
 mod cut;
-mod joint;
 mod square;
 
 use burn::tensor::Tensor;
 
 use cut::group;
 use dtkc_core::{Output, OutputLayer};
-pub use joint::{Grouping, Joint};
 use square::{Square, add_outer};
+
+use crate::kmeans::Points;
 
 /// Logit of an image that is certain of its group.
 const CERTAIN: f64 = 8.0;
@@ -87,13 +87,29 @@ impl Evidence {
         self.clusters.iter().any(|&count| count < least)
     }
 
+    /// An output layer for clusters that are known for some embeddings; `None` where it cannot be.
+    pub fn layer_of(rows: Points<'_>, clusters: &[u32], k: usize) -> Option<OutputLayer> {
+        if rows.width > WIDEST {
+            return None;
+        }
+        let mut gram = Square::default();
+        gram.resize(rows.width + 1);
+        let mut with_clusters = vec![0.0; gram.side * k];
+        for (i, &cluster) in clusters.iter().enumerate() {
+            let row: Vec<f64> = rows.row(i).iter().map(|&value| f64::from(value)).chain([1.0]).collect();
+            add_outer(&mut gram.values, &row, &row);
+            row.iter().enumerate().for_each(|(at, value)| with_clusters[at * k + cluster as usize] += value);
+        }
+        layer(&gram, with_clusters, k)
+    }
+
     /// An output layer whose clusters are groups of fine clusters; `None` where there are not enough of them.
     pub fn groups(&self) -> Option<OutputLayer> {
         let k = self.clusters.len();
         if self.joint.side <= k || k == 0 {
             return None;
         }
-        self.layer(self.fit(self.targets(&group(&self.joint, k)))?)
+        layer(&self.gram, self.targets(&group(&self.joint, k)), k)
     }
 
     /// `E^T G` with the memberships G in groups of fine clusters.
@@ -105,24 +121,21 @@ impl Evidence {
         }
         with_groups
     }
+}
 
-    fn layer(&self, weights: Vec<f64>) -> Option<OutputLayer> {
-        let k = self.clusters.len();
-        let mut values = weights.into_iter().map(|value| (CERTAIN * value) as f32);
-        let weight: Vec<f32> = values.by_ref().take((self.gram.side - 1) * k).collect();
-        let layer = OutputLayer { weight, bias: values.collect() };
-        layer.weight.iter().chain(&layer.bias).all(|value| value.is_finite()).then_some(layer)
-    }
-
-    /// Ridge regression on the embedding: weights `[hidden + 1, k]`, the bias last.
-    fn fit(&self, mut with_targets: Vec<f64>) -> Option<Vec<f64>> {
-        let side = self.gram.side;
-        let mut left = self.gram.clone();
-        let ridge = RIDGE * (0..side).map(|i| left.values[i * side + i]).sum::<f64>() / side as f64;
-        (0..side).for_each(|i| left.values[i * side + i] += ridge);
-        left.solve(&mut with_targets, self.clusters.len())?;
-        Some(with_targets)
-    }
+/// The output layer that fits `E^T G` best, E the embeddings with a column of ones and G the memberships in k clusters: ridge
+/// regression.
+fn layer(gram: &Square, mut with_clusters: Vec<f64>, k: usize) -> Option<OutputLayer> {
+    let side = gram.side;
+    let mut left = gram.clone();
+    let ridge = RIDGE * (0..side).map(|i| left.values[i * side + i]).sum::<f64>() / side as f64;
+    (0..side).for_each(|i| left.values[i * side + i] += ridge);
+    left.solve(&mut with_clusters, k)?;
+    // Weights `[hidden + 1, k]`, the bias last.
+    let mut values = with_clusters.into_iter().map(|value| (CERTAIN * value) as f32);
+    let weight: Vec<f32> = values.by_ref().take((side - 1) * k).collect();
+    let layer = OutputLayer { weight, bias: values.collect() };
+    layer.weight.iter().chain(&layer.bias).all(|value| value.is_finite()).then_some(layer)
 }
 
 /// Rows read back from the device.

@@ -1,0 +1,193 @@
+//! Images as the network sees them: who is near whom, once something was learnt.
+//!
+//! Three kinds of neighbours make a graph. By embeddings alone a class that varies much falls apart where no image lies
+//! between its forms. A random view of an image lands among images of its own class that look different, and so ties them
+//! together; hardly ever does it land in another class. Outlines know nothing of what was learnt, and do not share its
+//! mistakes. What all of them leave apart are classes, better than any of them tells alone (REPRODUCING.md).
+
+use dtkc_item::ImageShape;
+
+use super::spectrum::Spectrum;
+use crate::LearnError;
+use crate::kmeans::Points;
+use crate::learner::Passes;
+use crate::nearest::{Neighbours, outlines_of};
+use crate::spectral::{Affinity, Graph, Spectral, SpectralOptions, eigenvectors, of_graph, to_length_one};
+
+/// Images that are looked at: enough to see how classes are tied, and all pairs of them take some seconds.
+pub(super) const MOST: usize = 10_000;
+
+/// Nearest others of an image, and of a view of it.
+const NEAR: usize = 10;
+const NEAR_A_VIEW: usize = 5;
+
+/// How often outlines count in clusters: as much as embeddings and views together. For the number of clusters they count
+/// once, because classes of one outline would be missed.
+const OUTLINES_FOR_CLUSTERS: usize = 2;
+
+/// How well eigenvectors must fit. The smallest distances of eigenvalues from 1 that matter are some hundred times that.
+const RESIDUAL: f64 = 1e-6;
+
+/// What a network makes of some images and of a random view of each, and their outlines.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Seen {
+    /// Values of an embedding.
+    width: usize,
+    images: Vec<f32>,
+    views: Vec<f32>,
+    outlines: Vec<f32>,
+}
+
+impl Seen {
+    /// Adds images of this shape, with embeddings `[2 n, width]` of them and then of their views.
+    pub(super) fn add(&mut self, pixels: &[u8], shape: ImageShape, width: usize, rows: &[f32]) {
+        let (images, views) = rows.split_at(rows.len() / 2);
+        self.width = width;
+        self.images.extend_from_slice(images);
+        self.views.extend_from_slice(views);
+        self.outlines.extend(outlines_of(pixels, shape));
+    }
+
+    /// Number of images.
+    pub(super) fn len(&self) -> usize {
+        self.images.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// The embeddings of the images, without those of their views.
+    pub(super) fn images(&self) -> Points<'_> {
+        Points { values: &self.images, width: self.width }
+    }
+
+    /// Who is near whom; outlines count so many times.
+    fn graph(&self, outlines: usize, data: &dyn Passes) -> Result<Graph, LearnError> {
+        data.note("nearest neighbours as the network sees them");
+        let [images, views] = [&self.images, &self.views].map(|rows| {
+            let mut rows = rows.clone();
+            rows.chunks_exact_mut(self.width.max(1)).for_each(to_length_one);
+            rows
+        });
+        let [images, views] = [&images, &views].map(|values| Points { values, width: self.width });
+        let by_outlines = Points { values: &self.outlines, width: self.outlines.len() / self.len().max(1) };
+        // Where most images have none, who is near by them is chance.
+        let blank = (0..by_outlines.len()).filter(|&i| by_outlines.row(i).iter().all(|&value| value == 0.0)).count();
+        let outlines = if 2 * blank > self.len() { 0 } else { outlines };
+        let stop = || data.stop();
+        let near = Neighbours::find(&images, NEAR, &stop)?;
+        let near_views = Neighbours::find_from(&views, &images, NEAR_A_VIEW, &stop)?;
+        let by_outlines = Neighbours::find(&by_outlines, NEAR, &stop)?;
+        let mut tables = vec![&near, &near_views];
+        tables.resize(tables.len() + outlines, &by_outlines);
+        Ok(Graph::mutual(&tables))
+    }
+
+    /// How well so many and fewer groups are apart.
+    pub(super) fn spectrum(&self, clusters: usize, seed: u64, data: &dyn Passes) -> Result<Spectrum, LearnError> {
+        let graph = self.graph(1, data)?;
+        let found = eigenvectors(&graph, &options(clusters + 1, seed), &|| data.stop())?;
+        Ok(Spectrum::of_eigenvalues(found.values))
+    }
+
+    /// The cluster of every image by that graph; `None` where it has none.
+    pub(super) fn clusters(
+        &self,
+        clusters: usize,
+        seed: u64,
+        data: &dyn Passes,
+    ) -> Result<Option<Vec<u32>>, LearnError> {
+        if self.len() <= clusters.max(NEAR) {
+            return Ok(None);
+        }
+        let graph = self.graph(OUTLINES_FOR_CLUSTERS, data)?;
+        match of_graph(&graph, &options(clusters, seed), &|text| data.note(text), &|| data.stop()) {
+            Ok(Spectral { clustering, .. }) => Ok(Some(clustering.labels)),
+            Err(LearnError::Unsuitable(_)) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+}
+
+fn options(clusters: usize, seed: u64) -> SpectralOptions {
+    SpectralOptions { clusters, neighbours: NEAR, affinity: Affinity::Mutual, residual: RESIDUAL, seed }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use dtkc_core::augment::BatchKey;
+    use dtkc_item::{Batch, ItemShape};
+
+    use super::*;
+    use crate::places::Pass;
+    use crate::random::Random;
+
+    /// Nobody listens.
+    struct Silent;
+
+    impl Passes for Silent {
+        fn len(&self) -> usize {
+            0
+        }
+
+        fn shape(&self) -> ItemShape {
+            ItemShape::Sequence { dim: 1 }
+        }
+
+        fn batches(&mut self, _: Pass) -> Box<dyn Iterator<Item = Result<Batch, LearnError>> + '_> {
+            Box::new(std::iter::empty())
+        }
+
+        fn comparison(&mut self) -> Box<dyn Iterator<Item = Result<(Batch, BatchKey), LearnError>> + '_> {
+            Box::new(std::iter::empty())
+        }
+    }
+
+    /// 60 images of three forms; a view of the first form is an image of the second, and the other way round.
+    fn three_forms(with_views: bool) -> Seen {
+        let mut random = Random::new(3, b"test....", 0);
+        let mut place = |form: usize| {
+            let middle = |at: usize| if at == form { 3.0 } else { 0.0 };
+            [0, 1, 2, 3, 4, 5].map(|at| (middle(at) + random.unit()) as f32)
+        };
+        let images: Vec<[f32; 6]> = (0..60).map(|i| place(i % 3)).collect();
+        let seen_as = |i: usize| match i % 3 {
+            0 if with_views => i + 1,
+            1 if with_views => i - 1,
+            _ => i,
+        };
+        let views = (0..60).flat_map(|i| images[seen_as(i)]).collect();
+        Seen { width: 6, images: images.concat(), views, outlines: vec![0.0; 60 * 4] }
+    }
+
+    fn best(seen: &Seen) -> usize {
+        let numbers = seen.spectrum(8, 1, &Silent).unwrap().numbers(2, 8);
+        numbers.iter().max_by(|a, b| a.score.total_cmp(&b.score)).unwrap().clusters
+    }
+
+    #[test]
+    fn forms_that_views_join_are_one_class() {
+        assert_eq!([best(&three_forms(false)), best(&three_forms(true))], [3, 2]);
+        let found = three_forms(true).clusters(2, 1, &Silent).unwrap().unwrap();
+        assert!((0..60).all(|i| found[i] == found[usize::from(i % 3 == 2) * 2]), "{found:?}");
+        assert_ne!(found[0], found[2]);
+    }
+
+    #[test]
+    fn outlines_join_what_embeddings_keep_apart_unless_there_are_none() {
+        // Forms 1 and 2 have the same outlines, form 0 has others.
+        let mut seen = three_forms(false);
+        let mut random = Random::new(4, b"test....", 0);
+        let row = |i: usize| if i % 3 == 0 { [1.0, 0.0, 0.1, 0.0] } else { [0.0, 1.0, 0.0, 0.1] };
+        seen.outlines = (0..60).flat_map(|i| row(i).map(|v: f32| v + 0.01 * random.unit() as f32)).collect();
+        assert_eq!(best(&seen), 2);
+        let found = seen.clusters(2, 1, &Silent).unwrap().unwrap();
+        assert!(found[1] == found[2] && found[0] != found[1]);
+    }
+
+    #[test]
+    fn too_few_images_have_no_clusters() {
+        let mut few = three_forms(true);
+        (few.images.truncate(48), few.views.truncate(48), few.outlines.truncate(32));
+        assert_eq!(few.clusters(3, 1, &Silent).unwrap(), None);
+        assert_eq!(Seen::default().clusters(3, 1, &Silent).unwrap(), None);
+    }
+}
