@@ -176,7 +176,7 @@ mod tests {
         // Forms 1 and 2 have the same outlines, form 0 has others.
         let mut seen = three_forms(false);
         let mut random = Random::new(4, b"test....", 0);
-        let row = |i: usize| if i % 3 == 0 { [1.0, 0.0, 0.1, 0.0] } else { [0.0, 1.0, 0.0, 0.1] };
+        let row = |i: usize| if i.is_multiple_of(3) { [1.0, 0.0, 0.1, 0.0] } else { [0.0, 1.0, 0.0, 0.1] };
         seen.outlines = (0..60).flat_map(|i| row(i).map(|v: f32| v + 0.01 * random.unit() as f32)).collect();
         assert_eq!(best(&seen), 2);
         let found = seen.clusters(2, 1, &Silent).unwrap().unwrap();
@@ -186,7 +186,9 @@ mod tests {
     #[test]
     fn too_few_images_have_no_clusters() {
         let mut few = three_forms(true);
-        (few.images.truncate(48), few.views.truncate(48), few.outlines.truncate(32));
+        for (rows, values) in [(&mut few.images, 48), (&mut few.views, 48), (&mut few.outlines, 32)] {
+            rows.truncate(values);
+        }
         assert_eq!(few.clusters(3, 1, &Silent).unwrap(), None);
         assert_eq!(Seen::default().clusters(3, 1, &Silent).unwrap(), None);
     }
