@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn fine_clusters_are_learnt_alone_where_a_run_begins_with_them() {
         let alone = plus().fine_alone(10).unwrap();
-        assert_eq!(alone.start, StartConfig { from: StartKind::Fine, share: 1.0, ..StartConfig::default() });
+        assert_eq!(alone.start, StartConfig { from: StartKind::Fine, share: 1.0, ..plus().start });
         assert_eq!(Settings { start: plus().start, ..alone }, plus(), "nothing else changes");
         assert_eq!(plus().fine_alone(100), None, "so many begin with a graph");
         let fine = StartConfig { from: StartKind::Fine, share: 0.5, ..StartConfig::default() };

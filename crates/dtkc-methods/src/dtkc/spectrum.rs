@@ -1,8 +1,5 @@
 //! How many groups there are, by how a walk from neighbour to neighbour leaves them.
 
-/// Part of the largest rate that is added to every one: rates that are all next to nothing differ by chance.
-const FLOOR: f64 = 0.3;
-
 /// The eigenvalues of a graph of neighbours, as distances from 1, smallest first. The k-th is about the probability with which
 /// a step along an edge leaves the loosest of k groups; with as many groups as there are classes it is small, and a further
 /// group cuts through what belongs together.
@@ -20,7 +17,8 @@ pub struct Apart {
     pub leaving: f64,
     /// The same with one more group.
     pub further: f64,
-    /// By how much the second is larger: the logarithm of their ratio, each with a part of the largest rate added.
+    /// By how much its root is larger than that of the first, as a part of the root of the largest rate. Ratios of rates find
+    /// chance where all are next to nothing, differences the end of the range; roots are between both.
     pub score: f64,
 }
 
@@ -40,14 +38,17 @@ impl Spectrum {
         &self.rates
     }
 
-    /// Looks at every number of groups from `first` to `last`; at none for which there are not enough eigenvalues.
+    /// Looks at every number of groups from `first` to `last`.
     pub fn numbers(&self, first: usize, last: usize) -> Vec<Apart> {
-        let floor = FLOOR * self.rates.last().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
+        let largest = self.rates.last().copied().unwrap_or(0.0);
+        // There are no more groups than items.
+        let rate = |groups: usize| self.rates.get(groups.saturating_sub(1)).copied().unwrap_or(largest);
         let number = |clusters: usize| {
-            let (&leaving, &further) = (self.rates.get(clusters.checked_sub(1)?)?, self.rates.get(clusters)?);
-            Some(Apart { clusters, leaving, further, score: ((further + floor) / (leaving + floor)).ln() })
+            let (leaving, further) = (rate(clusters), rate(clusters + 1));
+            let score = (further.sqrt() - leaving.sqrt()) / largest.max(f64::MIN_POSITIVE).sqrt();
+            Apart { clusters, leaving, further, score }
         };
-        (first..=last).filter_map(number).collect()
+        (first..=last).map(number).collect()
     }
 }
 
@@ -73,17 +74,20 @@ mod tests {
 
     #[test]
     fn figures_by_hand() {
-        let spectrum = Spectrum::of_eigenvalues(vec![1.0, 0.9, 0.5, 0.0]);
-        let found = spectrum.numbers(1, 9);
-        assert_eq!(found.iter().map(|number| number.clusters).collect::<Vec<_>>(), [1, 2, 3]);
-        assert!((found[1].leaving - 0.1).abs() < 1e-12 && (found[1].further - 0.5).abs() < 1e-12);
-        assert!((found[1].score - (0.8f64 / 0.4).ln()).abs() < 1e-12);
+        let spectrum = Spectrum::of_eigenvalues(vec![1.0, 0.99, 0.75, 0.0]);
+        let found = spectrum.numbers(2, 5);
+        assert_eq!(found.iter().map(|number| number.clusters).collect::<Vec<_>>(), [2, 3, 4, 5]);
+        assert!((found[0].leaving - 0.01).abs() < 1e-12 && (found[0].further - 0.25).abs() < 1e-12);
+        for (number, expected) in found.iter().zip([0.4, 0.5, 0.0, 0.0]) {
+            assert!((number.score - expected).abs() < 1e-12, "{number:?}");
+        }
         assert_eq!(Spectrum::of_rates(spectrum.rates().to_vec()), spectrum);
     }
 
     #[test]
     fn nothing_apart_and_no_eigenvalues_are_no_reason_to_panic() {
-        assert!(Spectrum::of_rates(vec![0.0; 5]).numbers(2, 9).iter().all(|number| number.score == 0.0));
-        assert_eq!(Spectrum::of_rates(Vec::new()).numbers(0, 3), []);
+        for rates in [vec![0.0; 5], Vec::new()] {
+            assert!(Spectrum::of_rates(rates).numbers(0, 9).iter().all(|number| number.score == 0.0));
+        }
     }
 }

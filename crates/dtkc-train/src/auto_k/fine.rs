@@ -26,7 +26,7 @@ const PARTS: usize = 10;
 const SHARE: usize = 3;
 
 /// Least score by which a number stands out.
-pub(super) const CLEAR: f64 = 0.3;
+pub(super) const CLEAR: f64 = 0.1;
 
 /// What is trained.
 pub(super) struct Plan {

@@ -74,7 +74,7 @@ mod tests {
         );
         let close = sentence(&[trial(10, 0.75), trial(9, 0.735)]);
         assert!(close.contains("9 are nearly as good (scores 0.750 and 0.735)"), "{close}");
-        let text = sentence(&[trial(8, 0.28), trial(7, 0.2)]);
+        let text = sentence(&[trial(8, 0.09), trial(7, 0.05)]);
         assert!(text.starts_with("No number stands out, the images merge gradually: 8 clusters are taken"), "{text}");
         assert_eq!(sentence(&[]), "");
     }
