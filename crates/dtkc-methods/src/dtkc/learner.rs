@@ -158,16 +158,19 @@ impl DtkcLearner {
         if is_first || evidence.has_empty_cluster() { self.clusters_by(evidence, data) } else { Ok(None) }
     }
 
-    /// What the network makes of some images and of a view of each.
+    /// What the network makes of some images and of views of each.
     fn seen(&self, data: &mut dyn Passes) -> Result<Seen, LearnError> {
         let (valid, mut seen) = (self.model.valid(), Seen::default());
         let seed = places::derive(self.seed, Purpose::Sample, &[]);
         for (i, batch) in joined(data.batches(Pass::Sample), self.batch).enumerate() {
-            let key = BatchKey { seed, epoch: 0, batch: i as u64 };
             let items = batch?.items;
-            let rows = valid.forward_train(self.views(&items, key, &self.device).0).embedding;
-            let (width, rows) = (rows.dims()[1], rows.into_data().iter::<f32>().collect::<Vec<_>>());
-            seen.add(pixels(&items), self.valid().config().input, width, &rows);
+            let rounds: [_; seen::VIEWS] = std::array::from_fn(|round| {
+                let key = BatchKey { seed, epoch: round as u64, batch: i as u64 };
+                let rows = valid.forward_train(self.views(&items, key, &self.device).0).embedding;
+                rows.into_data().iter::<f32>().collect::<Vec<_>>()
+            });
+            let (shape, width) = (self.valid().config().input, self.settings.network.hidden);
+            seen.add(pixels(&items), shape, width, rounds.each_ref().map(Vec::as_slice));
             if seen.len() >= seen::MOST {
                 break;
             }

@@ -28,23 +28,28 @@ const OUTLINES_FOR_CLUSTERS: usize = 2;
 /// How well eigenvectors must fit. The smallest distances of eigenvalues from 1 that matter are some hundred times that.
 const RESIDUAL: f64 = 1e-6;
 
-/// What a network makes of some images and of a random view of each, and their outlines.
+/// Random views of each image: with one, classes of few images are not tied together enough.
+pub(super) const VIEWS: usize = 2;
+
+/// What a network makes of some images and of random views of each, and their outlines.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Seen {
     /// Values of an embedding.
     width: usize,
     images: Vec<f32>,
-    views: Vec<f32>,
+    views: [Vec<f32>; VIEWS],
     outlines: Vec<f32>,
 }
 
 impl Seen {
-    /// Adds images of this shape, with embeddings `[2 n, width]` of them and then of their views.
-    pub(super) fn add(&mut self, pixels: &[u8], shape: ImageShape, width: usize, rows: &[f32]) {
-        let (images, views) = rows.split_at(rows.len() / 2);
+    /// Adds images of this shape, with embeddings of them and of their views, `width` values each: `[2 n, width]` for every
+    /// round of views, the images first.
+    pub(super) fn add(&mut self, pixels: &[u8], shape: ImageShape, width: usize, rounds: [&[f32]; VIEWS]) {
         self.width = width;
-        self.images.extend_from_slice(images);
-        self.views.extend_from_slice(views);
+        for (views, rows) in self.views.iter_mut().zip(rounds) {
+            views.extend_from_slice(&rows[rows.len() / 2..]);
+        }
+        self.images.extend_from_slice(&rounds[0][..rounds[0].len() / 2]);
         self.outlines.extend(outlines_of(pixels, shape));
     }
 
@@ -61,21 +66,25 @@ impl Seen {
     /// Who is near whom; outlines count so many times.
     fn graph(&self, outlines: usize, data: &dyn Passes) -> Result<Graph, LearnError> {
         data.note("nearest neighbours as the network sees them");
-        let [images, views] = [&self.images, &self.views].map(|rows| {
+        let scaled = |rows: &Vec<f32>| {
             let mut rows = rows.clone();
             rows.chunks_exact_mut(self.width.max(1)).for_each(to_length_one);
             rows
-        });
-        let [images, views] = [&images, &views].map(|values| Points { values, width: self.width });
+        };
+        let images = scaled(&self.images);
+        let images = Points { values: &images, width: self.width };
         let by_outlines = Points { values: &self.outlines, width: self.outlines.len() / self.len().max(1) };
         // Where most images have none, who is near by them is chance.
         let blank = (0..by_outlines.len()).filter(|&i| by_outlines.row(i).iter().all(|&value| value == 0.0)).count();
         let outlines = if 2 * blank > self.len() { 0 } else { outlines };
         let stop = || data.stop();
         let near = Neighbours::find(&images, NEAR, &stop)?;
-        let near_views = Neighbours::find_from(&views, &images, NEAR_A_VIEW, &stop)?;
+        let near_views = self.views.iter().map(|views| {
+            Neighbours::find_from(&Points { values: &scaled(views), width: self.width }, &images, NEAR_A_VIEW, &stop)
+        });
+        let near_views = near_views.collect::<Result<Vec<_>, _>>()?;
         let by_outlines = Neighbours::find(&by_outlines, NEAR, &stop)?;
-        let mut tables = vec![&near, &near_views];
+        let mut tables: Vec<&Neighbours> = [&near].into_iter().chain(&near_views).collect();
         tables.resize(tables.len() + outlines, &by_outlines);
         Ok(Graph::mutual(&tables))
     }
@@ -154,8 +163,8 @@ mod tests {
             1 if with_views => i - 1,
             _ => i,
         };
-        let views = (0..60).flat_map(|i| images[seen_as(i)]).collect();
-        Seen { width: 6, images: images.concat(), views, outlines: vec![0.0; 60 * 4] }
+        let views: Vec<f32> = (0..60).flat_map(|i| images[seen_as(i)]).collect();
+        Seen { width: 6, images: images.concat(), views: [views.clone(), views], outlines: vec![0.0; 60 * 4] }
     }
 
     fn best(seen: &Seen) -> usize {
@@ -186,7 +195,8 @@ mod tests {
     #[test]
     fn too_few_images_have_no_clusters() {
         let mut few = three_forms(true);
-        for (rows, values) in [(&mut few.images, 48), (&mut few.views, 48), (&mut few.outlines, 32)] {
+        let [first, second] = &mut few.views;
+        for (rows, values) in [(&mut few.images, 48), (first, 48), (second, 48), (&mut few.outlines, 32)] {
             rows.truncate(values);
         }
         assert_eq!(few.clusters(3, 1, &Silent).unwrap(), None);
