@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dtkc_item::ImageSpec;
-use dtkc_onnx::{Metadata, OnnxError};
+use dtkc_onnx::{ImageInput, InputSpec, Metadata, OnnxError};
 
 use crate::places::{files_in, program_folder, upwards};
 use crate::{InferError, Names};
@@ -17,6 +17,7 @@ pub struct ModelFile {
     path: Option<PathBuf>,
     bytes: Arc<[u8]>,
     metadata: Arc<Metadata>,
+    spec: ImageSpec,
     largest_value: usize,
 }
 
@@ -45,13 +46,17 @@ impl ModelFile {
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, InferError> {
         let wrong = |error: OnnxError| InferError::Model { name: name.into(), error };
         let metadata = dtkc_onnx::read_metadata(&bytes).map_err(wrong)?;
-        let filter = &metadata.input.filter;
+        let InputSpec::Image(ImageInput { image, filter }) = &metadata.input else {
+            return Err(wrong(OnnxError::Preparation(format!("the model takes {}", metadata.input.shape()))));
+        };
         if filter != dtkc_image::FILTER {
-            return Err(wrong(OnnxError::Preparation(format!("the resize filter {filter:?}"))));
+            let unknown = format!("images are to be prepared with the resize filter {filter:?}");
+            return Err(wrong(OnnxError::Preparation(unknown)));
         }
+        let spec = *image;
         let largest_value = dtkc_onnx::largest_value(&bytes).map_err(wrong)?;
         let metadata = Arc::new(metadata);
-        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, largest_value })
+        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, spec, largest_value })
     }
 
     /// The bundled models that [`ModelFile::open`] finds, by name.
@@ -95,7 +100,7 @@ impl ModelFile {
 
     /// The images that the model takes, and how any other image becomes one of them.
     pub fn spec(&self) -> ImageSpec {
-        self.metadata.input.image
+        self.spec
     }
 
     /// Number of clusters.

@@ -7,6 +7,7 @@ mod common;
 use common::model;
 use dtkc_infer::{ModelFile, Names};
 use dtkc_item::{Color, ImageSpec, Resize};
+use dtkc_onnx::InputSpec;
 use dtkc_onnx::testing::Sample;
 
 fn refusal(bytes: &[u8]) -> String {
@@ -44,7 +45,9 @@ fn what_is_not_a_model_is_refused_with_its_name() {
     damaged[good.len() / 2] ^= 1;
     assert!(refusal(&damaged).contains("altered"));
     let mut metadata = dtkc_onnx::read_metadata(&good).unwrap();
-    metadata.input.filter = "lanczos".into();
+    if let InputSpec::Image(input) = &mut metadata.input {
+        input.filter = "lanczos".into();
+    }
     assert!(refusal(&dtkc_onnx::with_metadata(&good, &metadata).unwrap()).contains("lanczos"));
     // The metadata is not part of the checksum: a newer program may have written another word there.
     let key = b"dtkc.input.resize";

@@ -21,12 +21,13 @@ mod metadata;
 mod network;
 mod proto;
 mod read;
+mod sizes;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod write;
 
 pub use error::OnnxError;
-pub use metadata::{Cluster, InputSpec, Metadata, Parity, Provenance, SCHEMA};
-pub use network::{Layer, Network, Weights};
+pub use metadata::{Cluster, ImageInput, InputSpec, Metadata, Parity, Provenance, SCHEMA};
+pub use network::{GruOutput, GruWeights, Layer, Network, Weights};
 pub use read::{MAX_BYTES, fingerprint, largest_value, read_metadata, with_metadata};
 pub use write::{IR_VERSION, OPSET, write};

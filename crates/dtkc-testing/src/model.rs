@@ -1,7 +1,7 @@
 //! A small model file with random weights: the same seed gives the same bytes.
 
 use dtkc_item::{Color, ImageSpec, ItemShape, Resize};
-use dtkc_onnx::{Cluster, InputSpec, Layer, Metadata, Network, Weights};
+use dtkc_onnx::{Cluster, ImageInput, Layer, Metadata, Network, Weights};
 
 use crate::Noise;
 
@@ -41,7 +41,7 @@ pub fn network(seed: u64, side: usize, clusters: usize) -> Network {
 
 /// What a model file says about such a network.
 pub fn metadata(side: usize, clusters: usize) -> Metadata {
-    let input = InputSpec { image: spec(side), filter: "triangle".into() };
+    let input = ImageInput { image: spec(side), filter: "triangle".into() }.into();
     let clusters = vec![Cluster { name: None, size: 10 }; clusters];
     Metadata { embedding_size: EMBEDDING, ..Metadata::new(input, clusters) }
 }

@@ -213,7 +213,7 @@ fn describe(slot: &Slot) -> Model {
             channels: spec.color.channels(),
             color: spec.color.to_string(),
             resize: spec.resize.to_string(),
-            filter: metadata.input.filter.clone(),
+            filter: dtkc_image::FILTER.into(),
         },
         k: metadata.k(),
         embedding_size: metadata.embedding_size,

@@ -2,9 +2,12 @@
 //!
 //! [`forward`] follows the definition of each layer in f64, channels-last, and shares nothing with the writer.
 
+mod sequences;
+
 use dtkc_item::{Color, ImageShape, ImageSpec, ItemShape, Resize};
 
-use crate::{Cluster, InputSpec, Layer, Metadata, Network, Provenance, Weights};
+pub use self::sequences::{SequenceSample, forward_sequence};
+use crate::{Cluster, ImageInput, InputSpec, Layer, Metadata, Network, Provenance, Weights};
 
 /// Size of a test network: the paper's layers with fewer or more filters.
 #[derive(Debug, Clone, Copy)]
@@ -89,21 +92,7 @@ impl Sample {
     pub fn metadata(&self) -> Metadata {
         let color = if self.channels == 1 { Color::Gray } else { Color::Rgb };
         let image = ImageSpec { height: self.height, width: self.width, color, resize: Resize::Fit };
-        let input = InputSpec { image, filter: "triangle".into() };
-        let cluster = |id: usize| Cluster { name: (id == 1).then(|| "ones".into()), size: (100 - id) as u64 };
-        Metadata {
-            embedding_size: self.hidden,
-            provenance: Provenance {
-                method: "dtkc".into(),
-                preset: "plus".into(),
-                config_hash: "0123abcd".into(),
-                seed: self.seed,
-                dataset: "sample".into(),
-                dataset_fingerprint: "89ef".into(),
-                tool_version: "0.1.0".into(),
-            },
-            ..Metadata::new(input, (0..self.clusters).map(cluster).collect())
-        }
+        metadata(ImageInput { image, filter: "triangle".into() }.into(), self.hidden, self.clusters, self.seed)
     }
 
     /// `count` images: noise, with every seventh one constant.
@@ -121,6 +110,24 @@ impl Sample {
         *size = ImageShape { height: side(size.height), width: side(size.width), channels: self.filters };
         let bias = random.values(self.filters, -0.1, 0.1);
         Layer::Conv { weight: random.weights(&shape, reach), bias, padding: [self.padding; 4] }
+    }
+}
+
+/// What a model file says about a test network.
+fn metadata(input: InputSpec, hidden: usize, clusters: usize, seed: u64) -> Metadata {
+    let cluster = |id: usize| Cluster { name: (id == 1).then(|| "ones".into()), size: (100 - id) as u64 };
+    Metadata {
+        embedding_size: hidden,
+        provenance: Provenance {
+            method: "dtkc".into(),
+            preset: "plus".into(),
+            config_hash: "0123abcd".into(),
+            seed,
+            dataset: "sample".into(),
+            dataset_fingerprint: "89ef".into(),
+            tool_version: "0.1.0".into(),
+        },
+        ..Metadata::new(input, (0..clusters).map(cluster).collect())
     }
 }
 
@@ -161,7 +168,7 @@ impl Random {
     }
 }
 
-/// What a network should answer for one image.
+/// What a network should answer for one item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {
     /// Probability of each cluster.
@@ -180,7 +187,7 @@ impl Expected {
     }
 }
 
-/// A value between two layers: `[height, width, channels]`, a vector being 1 x 1.
+/// A value between two layers: `[height, width, channels]`, a vector being 1 x 1, a sequence having a row for each step.
 struct Value {
     shape: ImageShape,
     data: Vec<f64>,
@@ -201,11 +208,11 @@ pub fn forward(network: &Network, image: &[u8]) -> Expected {
     let low = f64::from(image.iter().copied().min().unwrap_or(0));
     let high = f64::from(image.iter().copied().max().unwrap_or(0));
     let scale = |&pixel: &u8| if high > low { (f64::from(pixel) - low) / (high - low) } else { 0.0 };
-    let data: Vec<f64> = image.iter().map(scale).collect();
-    let mut value = match network.input {
-        ItemShape::Image(shape) => Value { shape, data },
-        ItemShape::Sequence { .. } => Value::vector(data),
-    };
+    let shape = network.input.image().expect("a network for images");
+    run(network, Value { shape, data: image.iter().map(scale).collect() })
+}
+
+fn run(network: &Network, mut value: Value) -> Expected {
     let mut embedding = Vec::new();
     for layer in &network.layers {
         value = match layer {
@@ -241,6 +248,9 @@ fn apply(layer: &Layer, mut value: Value) -> Value {
         }
         Layer::MaxPool { size } => pool(&value, *size, |square| square.fold(f64::MIN, f64::max)),
         Layer::AveragePool { size } => pool(&value, *size, |square| square.sum::<f64>() / (size * size) as f64),
+        Layer::Standardize { mean, deviation } => sequences::standardize(value, mean, deviation),
+        Layer::Gru { forward, backward, keep } => sequences::gru(&value, [forward, backward], *keep),
+        Layer::Resample { steps } => sequences::resample(&value, *steps),
         Layer::Flatten => Value::vector(value.data),
         Layer::Dense { weight, bias } => dense(&value, weight, bias),
         Layer::Embedding => value,

@@ -1,14 +1,16 @@
 //! From layers to ONNX nodes.
 
-use dtkc_item::ImageShape;
+mod builder;
+mod sequences;
+
+use dtkc_item::{ImageShape, ItemKind, ItemShape};
 use prost::Message;
 
-use crate::network::{Checked, Size};
-use crate::proto::{
-    Attribute, AttributeType, DataType, Dimension, DimensionValue, Graph, Model, Node, OperatorSet, Shape, Tensor,
-    TensorType, Type, ValueInfo,
-};
+use self::builder::{Builder, float, int, ints};
+use crate::network::Checked;
+use crate::proto::{DataType, Model, OperatorSet};
 use crate::read::append_metadata;
+use crate::sizes::Size;
 use crate::{Layer, Metadata, Network, OnnxError, Weights};
 
 /// The version of ONNX's operators that the graph uses.
@@ -18,20 +20,23 @@ pub const IR_VERSION: i64 = 8;
 
 /// The bytes of a model file. The same arguments give the same bytes.
 ///
-/// Every layer becomes one ONNX node. `embedding_size` of the metadata is filled in; its input and clusters must
+/// `embedding_size` of the metadata is filled in; its input and clusters must
 /// be those of the network.
 pub fn write(network: &Network, metadata: &Metadata) -> Result<Vec<u8>, OnnxError> {
     let checked = network.check()?;
     let metadata = Metadata { embedding_size: checked.embedding, ..metadata.clone() };
     fits(&checked, &metadata)?;
     let mut builder = Builder::default();
-    let scaled = builder.preprocess(checked.image);
-    builder.layers(network, &checked, scaled);
+    let first = match checked.input {
+        ItemShape::Image(image) => builder.preprocess(image),
+        ItemShape::Sequence { dim } => builder.valid_steps(dim),
+    };
+    builder.layers(network, &checked, first);
     let model = Model {
         ir_version: IR_VERSION,
         producer_name: "dtkc".into(),
         producer_version: metadata.provenance.tool_version.clone(),
-        doc_string: "Cluster assignment of images: u8 pixels in, cluster, probabilities and embedding out.".into(),
+        doc_string: about(checked.input.kind()).into(),
         graph: Some(builder.finish(&checked)),
         opset_import: vec![OperatorSet { domain: String::new(), version: OPSET }],
         metadata_props: Vec::new(),
@@ -41,28 +46,26 @@ pub fn write(network: &Network, metadata: &Metadata) -> Result<Vec<u8>, OnnxErro
     Ok(bytes)
 }
 
+fn about(kind: ItemKind) -> &'static str {
+    match kind {
+        ItemKind::Images => "Cluster assignment of images: u8 pixels in, cluster, probabilities and embedding out.",
+        ItemKind::Sequences => {
+            "Cluster assignment of sequences: values and lengths in, cluster, probabilities and embedding out."
+        }
+    }
+}
+
 fn fits(checked: &Checked, metadata: &Metadata) -> Result<(), OnnxError> {
     metadata.check()?;
-    let (described, taken) = (metadata.input.image, checked.image);
-    if described.shape() != taken {
-        return Err(OnnxError::Mismatch(format!(
-            "it describes {} x {} {} images and the network takes {} x {} with {} channel(s)",
-            described.height, described.width, described.color, taken.height, taken.width, taken.channels
-        )));
+    let (described, taken) = (metadata.input.shape(), checked.input);
+    if described != taken {
+        return Err(OnnxError::Mismatch(format!("it describes {described} and the network takes {taken}")));
     }
     if metadata.k() != checked.clusters {
         let (described, actual) = (metadata.k(), checked.clusters);
         return Err(OnnxError::Mismatch(format!("it describes {described} clusters and the network has {actual}")));
     }
     Ok(())
-}
-
-/// Collects nodes, constants and the shapes of the values between them.
-#[derive(Default)]
-struct Builder {
-    nodes: Vec<Node>,
-    constants: Vec<Tensor>,
-    values: Vec<ValueInfo>,
 }
 
 impl Builder {
@@ -105,8 +108,8 @@ impl Builder {
                 let attributes = vec![ints("kernel_shape", &shape), ints("pads", &padding.map(|p| p as i64))];
                 self.node("Conv", &name, &[&value, &kernel, &shift], attributes, &dims)
             }
-            Layer::Relu => self.node("Relu", &name, &[&value], vec![], &dims),
-            Layer::Tanh => self.node("Tanh", &name, &[&value], vec![], &dims),
+            // ONNX calls both as we do.
+            Layer::Relu | Layer::Tanh => self.sized(step.layer.kind(), &name, &[&value], vec![], step.after),
             Layer::BatchNorm { gamma, beta, mean, variance, epsilon } => {
                 let parts = [("gamma", gamma), ("beta", beta), ("mean", mean), ("variance", variance)];
                 let mut inputs = vec![value];
@@ -124,6 +127,9 @@ impl Builder {
                 // ONNX calls both as we do.
                 self.node(step.layer.kind(), &name, &[&value], attributes, &dims)
             }
+            Layer::Standardize { mean, deviation } => self.standardize(&name, [mean, deviation], &value),
+            Layer::Gru { forward, backward, keep } => self.gru(&name, [forward, backward], *keep, &value),
+            Layer::Resample { steps } => self.resample(&name, *steps, step.after, &value),
             Layer::Flatten => self.flatten(&step, &name, value),
             Layer::Dense { weight, bias } => {
                 let (matrix, shift) = (format!("{name}_weight"), format!("{name}_bias"));
@@ -167,58 +173,6 @@ impl Builder {
         }
         self.node("Flatten", name, &[&value], vec![int("axis", 1)], &step.after.dims())
     }
-
-    /// Adds a node with one output of the same name; `dims` is that output's shape without the batch.
-    fn node(&mut self, op: &str, name: &str, inputs: &[&str], attribute: Vec<Attribute>, dims: &[usize]) -> String {
-        self.nodes.push(Node {
-            input: inputs.iter().map(|&input| input.to_owned()).collect(),
-            output: vec![name.to_owned()],
-            name: format!("{name}_node"),
-            op_type: op.to_owned(),
-            attribute,
-            domain: String::new(),
-        });
-        self.values.push(value_info(name, DataType::Float, dims));
-        name.to_owned()
-    }
-
-    fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) {
-        let raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.constant(name, DataType::Float, shape, raw_data);
-    }
-
-    fn integers(&mut self, name: &str, values: &[i64]) {
-        let raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.constant(name, DataType::Int64, &[values.len()], raw_data);
-    }
-
-    fn constant(&mut self, name: &str, kind: DataType, shape: &[usize], raw_data: Vec<u8>) {
-        self.constants.push(Tensor {
-            dims: shape.iter().map(|&size| size as i64).collect(),
-            data_type: kind as i32,
-            name: name.to_owned(),
-            raw_data,
-            ..Tensor::default()
-        });
-    }
-
-    fn finish(mut self, checked: &Checked) -> Graph {
-        let outputs = ["cluster", "probabilities", "embedding"];
-        self.values.retain(|value| !outputs.contains(&value.name.as_str()));
-        let image = [checked.image.height, checked.image.width, checked.image.channels];
-        Graph {
-            node: self.nodes,
-            name: "dtkc".into(),
-            initializer: self.constants,
-            input: vec![value_info("image", DataType::Uint8, &image)],
-            output: vec![
-                value_info("cluster", DataType::Int64, &[]),
-                value_info("probabilities", DataType::Float, &[checked.clusters]),
-                value_info("embedding", DataType::Float, &[checked.embedding]),
-            ],
-            value_info: self.values,
-        }
-    }
 }
 
 /// A layer and what is around it.
@@ -259,33 +213,13 @@ fn channels_first_rows(weight: &Weights, previous: Option<(&Layer, Size)>) -> Ve
     data
 }
 
-fn int(name: &str, value: i64) -> Attribute {
-    Attribute { name: name.into(), i: Some(value), r#type: AttributeType::Int as i32, ..Attribute::default() }
-}
-
-fn float(name: &str, value: f32) -> Attribute {
-    Attribute { name: name.into(), f: Some(value), r#type: AttributeType::Float as i32, ..Attribute::default() }
-}
-
-fn ints(name: &str, values: &[i64]) -> Attribute {
-    Attribute { name: name.into(), ints: values.into(), r#type: AttributeType::Ints as i32, ..Attribute::default() }
-}
-
-/// A value whose first dimension is the batch.
-fn value_info(name: &str, kind: DataType, dims: &[usize]) -> ValueInfo {
-    let batch = Dimension { value: Some(DimensionValue::Name("batch".into())) };
-    let sizes = dims.iter().map(|&size| Dimension { value: Some(DimensionValue::Size(size as i64)) });
-    let shape = Shape { dim: std::iter::once(batch).chain(sizes).collect() };
-    let tensor_type = TensorType { elem_type: kind as i32, shape: Some(shape) };
-    ValueInfo { name: name.into(), r#type: Some(Type { tensor_type: Some(tensor_type) }) }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use dtkc_item::Color;
+    use dtkc_item::{Color, ImageSpec};
 
     use super::*;
+    use crate::InputSpec;
     use crate::testing::Sample;
 
     fn model(network: &Network) -> Model {
@@ -327,8 +261,18 @@ mod tests {
             change(&mut metadata);
             write(&Sample::small().network(), &metadata).unwrap_err().to_string()
         };
-        assert!(refusal(|metadata| metadata.input.image.width = 28).contains("22 x 28 rgb images"));
-        assert!(refusal(|metadata| metadata.input.image.color = Color::Gray).contains("3 channel(s)"));
+        let described = |change: fn(&mut ImageSpec)| {
+            let mut metadata = Sample::small().metadata();
+            let InputSpec::Image(input) = &mut metadata.input else { panic!("images") };
+            change(&mut input.image);
+            write(&Sample::small().network(), &metadata).unwrap_err().to_string()
+        };
+        assert!(described(|image| image.width = 28).contains("describes images of 22x28x3"));
+        assert!(
+            described(|image| image.color = Color::Gray).contains("22x27x1 and the network takes images of 22x27x3")
+        );
+        let sequences = refusal(|metadata| metadata.input = InputSpec::Sequence { dim: 3 });
+        assert!(sequences.contains("sequences of 3 values a step and the network takes images of 22x27x3"));
         assert!(refusal(|metadata| metadata.clusters.truncate(3)).contains("3 clusters and the network has 4"));
     }
 }
