@@ -43,21 +43,14 @@ impl Missing {
     /// Makes a sequence of `dim` values a step ready to be written, or says why it cannot be.
     pub fn settle(self, values: &mut [f32], dim: usize) -> Result<(), Unfit> {
         if values.is_empty() {
-            return Err(Unfit::Skip(ItemError::new("no_steps", "the sequence has no steps")));
+            return Err(Unfit::Skip(ItemError::no_steps()));
         }
-        let Some(first) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
-        let count = values.iter().filter(|value| !value.is_finite()).count();
-        let are = if count == 1 { "is" } else { "are" };
-        let (step, place) = (first / dim + 1, first % dim + 1);
-        let what = format!(
-            "{count} of {} values {are} missing or not finite, the first in dimension {place} of step {step}",
-            values.len()
-        );
+        let Some(what) = ItemError::missing_values(values, dim) else { return Ok(()) };
         match self {
             Self::Refuse => Err(Unfit::Refuse(format!(
                 "{what}; fill such values with --missing fill, or leave such sequences out with --missing drop"
             ))),
-            Self::Drop => Err(Unfit::Skip(ItemError::new("missing_values", what))),
+            Self::Drop => Err(Unfit::Skip(what)),
             Self::Fill => (0..dim).try_for_each(|place| fill(values, dim, place)),
         }
     }
