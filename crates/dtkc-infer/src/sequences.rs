@@ -120,11 +120,12 @@ mod tests {
     use super::*;
 
     fn offsets(lengths: &[usize]) -> Vec<usize> {
-        std::iter::once(0).chain(lengths.iter().scan(0, |end, length| {
-            *end += length;
-            Some(*end)
-        }))
-        .collect()
+        std::iter::once(0)
+            .chain(lengths.iter().scan(0, |end, length| {
+                *end += length;
+                Some(*end)
+            }))
+            .collect()
     }
 
     #[test]

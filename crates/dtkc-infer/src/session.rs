@@ -116,12 +116,7 @@ impl Session {
     /// Assigns sequences of `dim` values a step, which lie one after the other; `offsets` say where each begins, and
     /// the end. They are run in groups of similar length. On the CPU a sequence's answer is the same to the last bit
     /// whatever else is in the batch, and memory goes with the longest sequence, not with the number of them.
-    pub fn run_sequences(
-        &mut self,
-        dim: usize,
-        values: &[f32],
-        offsets: &[usize],
-    ) -> Result<Assignments, InferError> {
+    pub fn run_sequences(&mut self, dim: usize, values: &[f32], offsets: &[usize]) -> Result<Assignments, InferError> {
         let wanted = self.size.input.dim().ok_or_else(|| self.other_kind())?;
         let fits = offsets.first() == Some(&0)
             && offsets.windows(2).all(|pair| pair[0] < pair[1])

@@ -46,10 +46,14 @@ impl Tract {
             embedding: matrix(values(embedding)?, count, self.size.embedding)?,
         })
     }
-
 }
 
-fn outputs(plan: &Arc<TypedRunnableModel>, shape: ImageShape, pixels: &[u8], count: usize) -> TractResult<TVec<TValue>> {
+fn outputs(
+    plan: &Arc<TypedRunnableModel>,
+    shape: ImageShape,
+    pixels: &[u8],
+    count: usize,
+) -> TractResult<TVec<TValue>> {
     let image = Tensor::from_shape(&[count, shape.height, shape.width, shape.channels], pixels)?;
     plan.run(tvec!(image.into_tvalue()))
 }

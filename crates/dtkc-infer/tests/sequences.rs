@@ -127,7 +127,9 @@ fn items_of_the_other_kind_are_refused() {
     assert_eq!(error, "sample: the model takes images, and these are not; give it images");
     let mut session = session(&sequence_model(&sample), 1);
     assert!(session.run(&[0; 4], 1).is_err());
-    for (dim, values, offsets) in [(2, 4, &[0, 2][..]), (3, 4, &[0, 1]), (3, 6, &[0, 0, 2]), (3, 6, &[1, 2]), (3, 0, &[])] {
+    for (dim, values, offsets) in
+        [(2, 4, &[0, 2][..]), (3, 4, &[0, 1]), (3, 6, &[0, 0, 2]), (3, 6, &[1, 2]), (3, 0, &[])]
+    {
         assert!(session.run_sequences(dim, &vec![0.0; values], offsets).is_err(), "{dim} {values} {offsets:?}");
     }
     assert!(session.run_sequences(3, &[], &[0]).unwrap().is_empty());

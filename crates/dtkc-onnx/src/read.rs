@@ -72,7 +72,8 @@ pub fn largest_values(bytes: &[u8]) -> Result<Largest, OnnxError> {
             _ => 1,
         });
         let count = sizes.fold(1, usize::saturating_mul);
-        let is_time = |dimension: &Dimension| matches!(&dimension.value, Some(DimensionValue::Name(name)) if name == TIME);
+        let is_time =
+            |dimension: &Dimension| matches!(&dimension.value, Some(DimensionValue::Name(name)) if name == TIME);
         match dims.iter().any(is_time) {
             true => largest.step = largest.step.max(count),
             false => largest.item = largest.item.max(count),

@@ -248,16 +248,24 @@ fn a_model_for_sequences_says_what_it_takes() {
     assert_eq!(read_metadata(&sequences()), Ok(metadata.clone()));
     let entries = metadata.to_entries().unwrap();
     let of = |key: &str| entries.get(key).map(String::as_str);
-    assert_eq!((of("dtkc.schema"), of("dtkc.input.kind"), of("dtkc.input.dim")), (Some("2"), Some("sequences"), Some("3")));
+    assert_eq!(
+        (of("dtkc.schema"), of("dtkc.input.kind"), of("dtkc.input.dim")),
+        (Some("2"), Some("sequences"), Some("3"))
+    );
     assert_eq!((of("dtkc.input.height"), of("dtkc.input.resize")), (None, None));
 }
 
 #[test]
 fn metadata_that_contradicts_a_graph_for_sequences_is_refused() {
-    assert!(refusal(&sequences_with("dtkc.input.dim", "2")).contains("has shape [batch, time, 3] and the metadata says"));
+    assert!(
+        refusal(&sequences_with("dtkc.input.dim", "2")).contains("has shape [batch, time, 3] and the metadata says")
+    );
     assert!(refusal(&sequences_with("dtkc.input.dim", "0")).contains("not between 1 and"));
     let sounds = refusal(&sequences_with("dtkc.input.kind", "sounds"));
-    assert_eq!(sounds, "the model takes items of the kind \"sounds\", which this program does not know; update the program");
+    assert_eq!(
+        sounds,
+        "the model takes items of the kind \"sounds\", which this program does not know; update the program"
+    );
     assert!(refusal(&sequences_with("dtkc.input.kind", "images")).contains("`dtkc.input.height` is missing"));
     assert!(refusal(&sequences_with("dtkc.schema", "1")).contains("`dtkc.input.height` is missing"));
     let mut model = Model::decode(&*sequences()).unwrap();
