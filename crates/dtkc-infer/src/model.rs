@@ -8,6 +8,7 @@ use dtkc_item::{ImageSpec, ItemShape};
 use dtkc_onnx::{ImageInput, InputSpec, Largest, Metadata, OnnxError};
 
 use crate::places::{files_in, program_folder, upwards};
+use crate::session::SLICE_BYTES;
 use crate::{InferError, Names, SequenceSpec, sequences};
 
 /// A checked model: its bytes, what it says about itself, and the images it takes. Cheap to clone.
@@ -114,6 +115,12 @@ impl ModelFile {
     /// Bytes that running one sequence of that length takes at most, beside the sequence itself.
     pub fn run_bytes(&self, steps: usize) -> u64 {
         sequences::run_bytes(self.largest, steps)
+    }
+
+    /// Bytes that running any batch of sequences of up to `max_steps` steps takes at most; 0 for images.
+    pub fn worst_run(&self, max_steps: usize) -> u64 {
+        let Some(spec) = self.sequences(max_steps) else { return 0 };
+        self.run_bytes(spec.max_steps).max(sequences::VALUES_AT_ONCE * SLICE_BYTES as u64)
     }
 
     /// Number of clusters.

@@ -6,7 +6,7 @@ use dtkc_item::ItemError;
 use dtkc_onnx::Largest;
 
 /// A run keeps up to so many values of the size of the largest one: those of ONNX Runtime's GRU, measured.
-const VALUES_AT_ONCE: u64 = 8;
+pub(crate) const VALUES_AT_ONCE: u64 = 8;
 
 /// What running one sequence may take at most, whatever was asked for.
 const MOST_BYTES: u64 = 2 << 30;

@@ -10,7 +10,7 @@ use crate::{Assignments, Device, InferError, ModelFile, Runtime};
 
 /// Bytes that the largest value inside the network may take on the CPU. More brings no speed, and a batch of photos
 /// would otherwise need gigabytes.
-const SLICE_BYTES: usize = 8 << 20;
+pub(crate) const SLICE_BYTES: usize = 8 << 20;
 
 /// Steps of a sequence at most, where nobody says otherwise: a quarter of a GiB inside the paper's network.
 const MAX_STEPS: usize = 1 << 17;

@@ -80,7 +80,7 @@ impl SpoolReader {
     pub fn next(&mut self, count: usize) -> Result<Items> {
         let mut items = Items::empty(self.shape);
         for _ in 0..count {
-            let bytes = self.next_bytes()?.ok_or(io::ErrorKind::UnexpectedEof)?;
+            let bytes = self.next_bytes()?.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
             let mut raw = vec![0; bytes as usize];
             self.file.read_exact(&mut raw)?;
             self.position += bytes;

@@ -9,7 +9,7 @@ use dtkc_formats::detect::{self, Input};
 use dtkc_formats::open;
 use dtkc_formats::record::{Classes, Content, ContentForm, Description, Importer, Record};
 use dtkc_item::ItemError;
-use dtkc_source::{Found, Passed};
+use dtkc_source::Passed;
 
 use super::{Origin, Visitor};
 use crate::error::{LabelError, Result};
@@ -150,7 +150,7 @@ impl About {
     fn sequence(&self, record: Record, number: u64) -> Sequence {
         // Files that are a sequence each have names below their folder; rows of a table have names of their own.
         let path = match (record.path, self.holds_files) {
-            (Some(name), true) => Found::path_below(&self.file, &name),
+            (Some(name), true) => self.file.join(name).to_string_lossy().into_owned(),
             (Some(name), false) => name,
             (None, _) => format!("{}#{number}", self.file.display()),
         };
