@@ -307,6 +307,36 @@ mod tests {
         assert_eq!(error.message, "step 1 has 1 values instead of 2");
     }
 
+    #[derive(serde::Deserialize)]
+    struct Golden {
+        steps: Vec<Vec<Vec<Option<f32>>>>,
+        labels: Vec<Option<String>>,
+    }
+
+    /// scripts/golden/parquet_golden.py wrote both files with pyarrow.
+    #[test]
+    fn what_pyarrow_wrote_is_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let golden: Golden = serde_json::from_slice(&std::fs::read(folder.join("lists.json")).unwrap()).unwrap();
+        let bits = |values: &[f32]| values.iter().map(|v| if v.is_nan() { 0 } else { v.to_bits() }).collect::<Vec<_>>();
+        for name in ["lists.parquet", "nested.parquet"] {
+            let mut source = ListImporter::open(&folder.join(name), &Columns::default()).unwrap();
+            let found = records(&mut source).unwrap();
+            assert_eq!((found.len(), source.dim), (golden.steps.len(), 2), "{name}");
+            for (record, expected) in found.iter().zip(&golden.steps) {
+                let Content::Sequence(values) = &record.content else { panic!("{record:?}") };
+                let expected: Vec<f32> = expected.iter().flatten().map(|v| v.unwrap_or(f32::NAN)).collect();
+                assert_eq!(bits(values), bits(&expected), "{name}");
+            }
+            if name == "lists.parquet" {
+                let number = |label: &Option<String>| label.as_deref().map_or(-1, |word| i64::from(word == "up"));
+                let labels: Vec<i64> = found.iter().map(|record| record.label.unwrap()).collect();
+                assert_eq!(labels, golden.labels.iter().map(number).collect::<Vec<_>>());
+                assert_eq!(found[5].path.as_deref(), Some("s5"));
+            }
+        }
+    }
+
     #[test]
     fn damage_is_one_sentence() {
         let folder = tempfile::tempdir().unwrap();

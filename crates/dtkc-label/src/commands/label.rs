@@ -145,28 +145,7 @@ pub struct LabelArgs {
     #[arg(long, value_name = "N", default_value_t = 131_072, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
     max_steps: u32,
 
-    #[command(flatten)]
-    sequences: SequenceArgs,
-
-    /// Exit with code 1 when an item failed
-    #[arg(long, help_heading = "What is said")]
-    strict: bool,
-
-    /// Print the summary as JSON
-    #[arg(long, help_heading = "What is said")]
-    json: bool,
-
-    /// No progress and no table; warnings and errors only
-    #[arg(short, long, help_heading = "What is said")]
-    quiet: bool,
-}
-
-/// The heading in the help.
-const SEQUENCES: &str = "Sequences";
-
-/// How sequences are read that are in no dataset; as in `dtkc-data import`.
-#[derive(Args)]
-struct SequenceArgs {
+    // Not a struct of their own: an optional group of flags cannot hold another.
     /// What the inputs are, where their content does not tell: csv-long (a row for every step), csv-wide (a row for
     /// every sequence), csv-each (every file is a sequence), ts, arabic, npy, npz, parquet, wav
     #[arg(long, value_name = "FORMAT", help_heading = SEQUENCES)]
@@ -207,12 +186,28 @@ struct SequenceArgs {
     /// Milliseconds from one window to the next
     #[arg(long, value_name = "MS", default_value = "10", value_parser = milliseconds, help_heading = SEQUENCES)]
     hop: f64,
+
+    /// Exit with code 1 when an item failed
+    #[arg(long, help_heading = "What is said")]
+    strict: bool,
+
+    /// Print the summary as JSON
+    #[arg(long, help_heading = "What is said")]
+    json: bool,
+
+    /// No progress and no table; warnings and errors only
+    #[arg(short, long, help_heading = "What is said")]
+    quiet: bool,
 }
 
-impl SequenceArgs {
-    fn settings(&self, max_steps: usize) -> SequenceSettings {
+/// The heading in the help.
+const SEQUENCES: &str = "Sequences";
+
+impl LabelArgs {
+    /// How sequences are read that are in no dataset.
+    fn sequences(&self) -> SequenceSettings {
         SequenceSettings {
-            max_steps,
+            max_steps: self.max_steps as usize,
             format: self.input_format.map(|format| format.to_string()),
             id_column: self.id_column.clone(),
             time_column: self.time_column.clone(),
@@ -291,7 +286,7 @@ impl LabelArgs {
             truth: self.truth,
             min_confidence: self.min_confidence,
             limits: Limits { max_bytes: self.max_bytes, max_side: self.max_side, max_pixels: self.max_pixels },
-            sequences: self.sequences.settings(self.max_steps as usize),
+            sequences: self.sequences(),
             shard: self.shard.unwrap_or(Shard::WHOLE),
             resume: self.resume,
             force: self.force,

@@ -175,7 +175,8 @@ mod tests {
             };
             let rows: Vec<Row> = rows.into_iter().map(fit).collect();
             let mut writer = Box::new(ParquetWriter::new(File::create(&path).unwrap(), &path, &layout).unwrap());
-            (0..times).for_each(|_| writer.write(&rows, &[]).unwrap());
+            let none = dtkc_item::Items::empty(dtkc_item::ItemShape::Sequence { dim: 1 });
+            (0..times).for_each(|_| writer.write(&rows, &none).unwrap());
             writer.finish().unwrap();
             let back: Vec<Row> = read(&path, &layout).unwrap().map(|stored| stored.unwrap().0).collect();
             prop_assert_eq!(back.len(), rows.len() * times);

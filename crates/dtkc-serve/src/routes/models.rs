@@ -75,14 +75,14 @@ pub struct Model {
 #[serde(untagged)]
 pub enum Input {
     /// Images of one size.
-    Image(ImageInput),
+    Image(ImagesTaken),
     /// Sequences of any length.
-    Sequence(SequenceInput),
+    Sequence(SequencesTaken),
 }
 
 /// What an image is turned into before inference.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct ImageInput {
+pub struct ImagesTaken {
     /// `images`.
     #[schema(value_type = String, example = "images")]
     pub kind: ItemKind,
@@ -102,7 +102,7 @@ pub struct ImageInput {
 
 /// Sequences that a model takes.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct SequenceInput {
+pub struct SequencesTaken {
     /// `sequences`.
     #[schema(value_type = String, example = "sequences")]
     pub kind: ItemKind,
@@ -227,7 +227,7 @@ fn describe(slot: &Slot, config: &ServeConfig) -> Model {
     let (metadata, names) = (served.model.metadata(), served.cluster_names());
     let kind = served.model.shape().kind();
     let input = match &metadata.input {
-        InputSpec::Image(input) => Input::Image(ImageInput {
+        InputSpec::Image(input) => Input::Image(ImagesTaken {
             kind,
             height: input.image.height,
             width: input.image.width,
@@ -238,7 +238,7 @@ fn describe(slot: &Slot, config: &ServeConfig) -> Model {
         }),
         InputSpec::Sequence { dim } => {
             let spec = served.model.sequences(config.max_steps as usize);
-            Input::Sequence(SequenceInput { kind, dim: *dim, max_steps: spec.map_or(0, |spec| spec.max_steps) })
+            Input::Sequence(SequencesTaken { kind, dim: *dim, max_steps: spec.map_or(0, |spec| spec.max_steps) })
         }
     };
     let cluster = |(id, cluster): (usize, &dtkc_onnx::Cluster)| Cluster {
