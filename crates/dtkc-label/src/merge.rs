@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 use dtkc_files::{Sources, refuse_existing, refuse_twins};
-use dtkc_item::Items;
+use dtkc_item::{ItemKind, Items};
 use dtkc_observe::Observer;
 
 use crate::error::{LabelError, Result};
@@ -36,6 +36,8 @@ pub struct MergeOptions {
 pub struct Merged {
     /// The figures of all rows.
     pub summary: Summary,
+    /// What the rows are about.
+    pub kind: ItemKind,
     /// Where the failures are listed, if there are any.
     pub failed_list: Option<PathBuf>,
     /// Whether it was stopped before the end; then nothing was written.
@@ -78,6 +80,7 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
         held: Held { shape: settings.item(), resize },
         failed: options.failed.clone().unwrap_or_else(|| failures::path_for(&options.output)),
     };
+    let kind = settings.item().kind();
     let total = jobs.iter().map(|job| job.rows).sum();
     observer.begin("merge", "rows", Some(total));
     let mut tally = Tally::new(&settings.layout);
@@ -89,14 +92,14 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
     observer.end();
     let summary = tally.summary()?;
     let Some(writing) = writing? else {
-        return Ok(Merged { summary, failed_list: None, interrupted: true });
+        return Ok(Merged { summary, kind, failed_list: None, interrupted: true });
     };
     let failed_list = writing.finish()?;
     Job::new(State::Complete, summary.images, Shard::WHOLE, &settings).write(&options.output)?;
     if let Some((page, _)) = &options.gallery {
         write_gallery(page, &settings, &picks, &summary)?;
     }
-    Ok(Merged { summary, failed_list, interrupted: false })
+    Ok(Merged { summary, kind, failed_list, interrupted: false })
 }
 
 /// No output may be a part or what lies beside one, or another output; one that is there already must be meant.

@@ -243,10 +243,10 @@ impl LabelArgs {
             });
             report::json(&outcome.summary, outcome.seconds, outcome.processed, more)?;
         } else if !self.quiet {
-            report::table(&outcome.summary, to_stream)?;
+            report::table(&outcome.summary, kind, to_stream)?;
             self.say_done(&outcome, kind);
         }
-        report::warn_failures(&outcome.summary, outcome.failed_list.as_deref());
+        report::warn_failures(&outcome.summary, kind, outcome.failed_list.as_deref());
         self.end(&outcome, kind)
     }
 
