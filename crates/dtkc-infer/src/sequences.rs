@@ -23,7 +23,9 @@ pub struct SequenceSpec {
 impl SequenceSpec {
     /// The sequences of up to `max_steps` steps of a model with these values, as far as its memory stays bounded.
     pub(crate) fn new(dim: usize, max_steps: usize, largest: Largest) -> Self {
-        let most = usize::try_from(MOST_BYTES / run_bytes(largest, 1)).unwrap_or(usize::MAX);
+        let (whatever, one) = (run_bytes(largest, 0), run_bytes(largest, 1));
+        let most = MOST_BYTES.saturating_sub(whatever) / one.saturating_sub(whatever).max(1);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
         Self { dim, max_steps: max_steps.min(most).max(1) }
     }
 
@@ -43,7 +45,7 @@ impl SequenceSpec {
             steps if steps > self.max_steps => {
                 let limit = self.max_steps;
                 let text = format_args!(
-                    "the sequence has {steps} steps, more than the limit of {limit}; shorten it, or raise the limit with --max-steps"
+                    "the sequence has {steps} steps, more than the limit of {limit}; shorten it, or raise --max-steps as far as memory allows"
                 );
                 Err(ItemError::new("too_long", text))
             }
@@ -179,6 +181,8 @@ mod tests {
         let wide = SequenceSpec::new(65_536, usize::MAX, Largest { item: 1, step: 65_536 });
         assert!(run_bytes(Largest { item: 1, step: 65_536 }, wide.max_steps) <= MOST_BYTES);
         assert!(wide.max_steps >= 1000);
-        assert_eq!(SequenceSpec::new(3, 1000, Largest { item: 1, step: 64 }).max_steps, 1000);
+        assert_eq!(SequenceSpec::new(3, 1000, Largest { item: 100, step: 64 }).max_steps, 1000);
+        // The paper's network has room for a million steps.
+        assert!(SequenceSpec::new(3, usize::MAX, Largest { item: 100, step: 64 }).max_steps >= 1_000_000);
     }
 }

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use dtkc_item::ItemError;
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
+use super::headers::{MAX_PAGES, largest_page};
 use super::long::{IDS, LABELS};
 use super::names::Names;
 use super::pages::{Cells, Column, is_number};
@@ -195,6 +197,7 @@ fn each_row(
     let failed = |e: ParquetError| unreadable(path, &e);
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(failed)?;
+        check_pages(path, group.metadata(), places)?;
         let mut columns = Vec::with_capacity(places.len());
         for &place in places {
             columns.push(Column::open(group.as_ref(), place).map_err(failed)?);
@@ -207,6 +210,30 @@ fn each_row(
         }
     }
     Ok(())
+}
+
+/// Refuses columns whose pages would take too much memory: one page of each is unpacked at a time.
+fn check_pages(path: &Path, group: &RowGroupMetaData, places: &[usize]) -> Result<(), ReadError> {
+    let file = fs_err::File::open(path)?;
+    let mut total = 0u64;
+    for &place in places {
+        let column = group.column(place);
+        // Where the library begins to read, too; numbers that cannot be make it panic, which is an error of the file.
+        let (start, length) = column.byte_range();
+        let page = largest_page(&file, start, length).map_err(|error| {
+            ReadError::file(path, format!("a page of the file is damaged ({error}); save or copy it again"))
+        })?;
+        total = total.saturating_add(page);
+    }
+    match total > MAX_PAGES {
+        true => {
+            let [total, most] = [total, MAX_PAGES].map(|bytes| bytes >> 20);
+            let reason =
+                format!("its pages would take {total} MiB, more than the {most} that are allowed; write smaller pages");
+            Err(ReadError::file(path, reason))
+        }
+        false => Ok(()),
+    }
 }
 
 fn unreadable(path: &Path, error: &ParquetError) -> ReadError {

@@ -16,6 +16,7 @@ pub mod taken;
 pub mod ts;
 pub mod wide;
 
+mod headers;
 mod names;
 mod pages;
 

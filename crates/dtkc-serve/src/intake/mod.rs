@@ -7,6 +7,7 @@ mod disposition;
 mod heads;
 mod heavy;
 mod json;
+mod list;
 mod multipart;
 mod name;
 mod options;
@@ -77,7 +78,7 @@ pub async fn read(
                     Ok(Intake { uploads, held, ..Intake::default() })
                 }
                 _ => {
-                    let json::Parsed { uploads, options } = steps::parse(bytes, spec, limits.max_images, &mut held)?;
+                    let list::Parsed { uploads, options } = steps::parse(bytes, spec, limits.max_images, &mut held)?;
                     Ok(Intake { uploads, options, held, ..Intake::default() })
                 }
             };
@@ -87,7 +88,7 @@ pub async fn read(
         (Kind::Json, None) => {
             let (bytes, mut held) = body.collect(headers).await?;
             let read = move |bytes: &Bytes| {
-                let json::Parsed { uploads, options } = json::parse(bytes, limits.max_images, &mut held)?;
+                let list::Parsed { uploads, options } = json::parse(bytes, limits.max_images, &mut held)?;
                 Ok(Intake { uploads, options, held, ..Intake::default() })
             };
             parse_maybe_heavy(bytes, read).await?

@@ -1,5 +1,4 @@
-//! Sequences in a JSON body. A sequence that does not fit the model fails alone; reading ends with the first one too many,
-//! and memory is counted before it is taken.
+//! Sequences in a JSON body. A sequence that does not fit the model fails alone, and memory is counted before it is taken.
 
 use std::fmt;
 
@@ -7,13 +6,12 @@ use actix_web::web::Bytes;
 use dtkc_infer::SequenceSpec;
 use dtkc_item::ItemError;
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use utoipa::ToSchema;
 
-use super::Options;
 use super::budget::Held;
-use super::json::{Count, Name, Parsed};
-use crate::engine::{Content, Upload};
+use super::list::{Given, Name, Parsed, Reading, read};
+use crate::engine::Content;
 use crate::error::ApiError;
 
 /// Sequences, with the same options as the query.
@@ -53,105 +51,28 @@ pub struct NamedSequence {
 
 /// Reads a body with at most `most` sequences.
 pub fn parse(body: &Bytes, spec: SequenceSpec, most: usize, held: &mut Held) -> Result<Parsed, ApiError> {
-    let mut reading = Reading { spec, most, held, problem: None };
-    let mut json = serde_json::Deserializer::from_slice(body);
-    let parsed = json.deserialize_map(Whole(&mut reading)).and_then(|parsed| json.end().map(|()| parsed));
-    match (reading.problem, parsed) {
-        (Some(problem), _) => Err(problem),
-        (None, parsed) => parsed.map_err(|error| ApiError::BadJson(error.to_string())),
-    }
+    read(body, Sequences(spec), most, held)
 }
 
-/// What all parts of the reader share.
-struct Reading<'a> {
-    spec: SequenceSpec,
-    most: usize,
-    held: &'a mut Held,
-    /// Why reading stopped, where that is no fault of the JSON.
-    problem: Option<ApiError>,
-}
+/// Sequences of a body, for a model that takes these.
+#[derive(Clone, Copy)]
+struct Sequences(SequenceSpec);
 
-impl Reading<'_> {
-    fn stop<E: Error>(&mut self, problem: ApiError) -> E {
-        self.problem = Some(problem);
-        E::custom("stopped")
-    }
+impl Given for Sequences {
+    const LIST: &'static str = "sequences";
 
-    fn count<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
-        self.held.grow(bytes as u64).map_err(|problem| self.stop(problem))
-    }
-}
-
-struct Whole<'a, 'b>(&'a mut Reading<'b>);
-
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum Field {
-    Sequences,
-    TopK,
-    Embedding,
-}
-
-impl<'de> Visitor<'de> for Whole<'_, '_> {
-    type Value = Parsed;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with 'sequences'")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed, A::Error> {
-        let (mut uploads, mut options) = (None, Options::default());
-        while let Some(field) = map.next_key()? {
-            match field {
-                Field::Sequences if uploads.is_none() => uploads = Some(map.next_value_seed(Sequences(self.0))?),
-                Field::TopK if options.top_k.is_none() => {
-                    options.top_k = map.next_value::<Option<Count>>()?.map(|count| count.0);
-                }
-                Field::Embedding if options.embedding.is_none() => options.embedding = map.next_value()?,
-                Field::Sequences => return Err(A::Error::duplicate_field("sequences")),
-                Field::TopK => return Err(A::Error::duplicate_field("top_k")),
-                Field::Embedding => return Err(A::Error::duplicate_field("embedding")),
-            }
-        }
-        let uploads = uploads.ok_or_else(|| A::Error::missing_field("sequences"))?;
-        Ok(Parsed { uploads, options })
-    }
-}
-
-struct Sequences<'a, 'b>(&'a mut Reading<'b>);
-
-impl<'de> DeserializeSeed<'de> for Sequences<'_, '_> {
-    type Value = Vec<Upload>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Upload>, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Sequences<'_, '_> {
-    type Value = Vec<Upload>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of sequences")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequences: A) -> Result<Vec<Upload>, A::Error> {
-        let mut uploads: Vec<Upload> = Vec::new();
-        while uploads.len() < self.0.most {
-            let Some((given, steps)) = sequences.next_element_seed(One(self.0))? else { return Ok(uploads) };
-            let name = given.unwrap_or_else(|| uploads.len().to_string());
-            self.0.count(size_of::<Upload>() + name.len())?;
-            uploads.push(Upload { name, content: steps.into_content(self.0.spec) });
-        }
-        match sequences.next_element::<IgnoredAny>()? {
-            None => Ok(uploads),
-            Some(_) => Err(self.0.stop(ApiError::TooManyImages { limit: self.0.most })),
-        }
+    fn next<'de, A: SeqAccess<'de>>(
+        reading: &mut Reading<'_, Self>,
+        list: &mut A,
+    ) -> Result<Option<(Option<String>, Content)>, A::Error> {
+        let spec = reading.given.0;
+        let next = list.next_element_seed(One(reading))?;
+        Ok(next.map(|(name, steps)| (name, steps.into_content(spec))))
     }
 }
 
 /// One sequence: its name, where it has one, and its steps.
-struct One<'a, 'b>(&'a mut Reading<'b>);
+struct One<'a, 'b>(&'a mut Reading<'b, Sequences>);
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
@@ -216,7 +137,7 @@ impl Steps {
     }
 }
 
-struct StepList<'a, 'b>(&'a mut Reading<'b>);
+struct StepList<'a, 'b>(&'a mut Reading<'b, Sequences>);
 
 impl<'de> DeserializeSeed<'de> for StepList<'_, '_> {
     type Value = Steps;
@@ -237,10 +158,10 @@ impl<'de> Visitor<'de> for StepList<'_, '_> {
         let mut steps = Steps::default();
         while let Some(found) = list.next_element_seed(Step(self.0, &mut steps))? {
             steps.steps += 1;
-            let SequenceSpec { dim, .. } = self.0.spec;
+            let SequenceSpec { dim, .. } = self.0.given.0;
             if found != dim {
                 steps.fail(ItemError::other_dimension(found, dim));
-            } else if let Err(too_long) = self.0.spec.check_steps(steps.steps) {
+            } else if let Err(too_long) = self.0.given.0.check_steps(steps.steps) {
                 steps.fail(too_long);
             }
         }
@@ -249,12 +170,12 @@ impl<'de> Visitor<'de> for StepList<'_, '_> {
 }
 
 /// One step: a list of values, or a value alone. Says how many there were.
-struct Step<'a, 'b, 'c>(&'a mut Reading<'b>, &'c mut Steps);
+struct Step<'a, 'b, 'c>(&'a mut Reading<'b, Sequences>, &'c mut Steps);
 
 impl Step<'_, '_, '_> {
     /// Keeps a value, where the sequence can still be used, in memory that was counted.
     fn keep<E: Error>(&mut self, place: usize, value: f32) -> Result<(), E> {
-        if self.1.problem.is_some() || place >= self.0.spec.dim {
+        if self.1.problem.is_some() || place >= self.0.given.0.dim {
             return Ok(());
         }
         let values = &mut self.1.values;
@@ -314,7 +235,8 @@ impl<'de> Visitor<'de> for Step<'_, '_, '_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::intake::Budget;
+    use crate::engine::Upload;
+    use crate::intake::{Budget, Options};
 
     fn read_as(body: &str, dim: usize) -> Result<Parsed, ApiError> {
         let spec = SequenceSpec { dim, max_steps: 4 };

@@ -9,8 +9,8 @@ use super::tensor::{AtMost, Parameters, WantedOutput, bad, check_id, short, spli
 use crate::engine::Content;
 use crate::error::ApiError;
 
-/// What a number of JSON takes at most, for each of its bytes: two bytes become four, twice where a list grows.
-pub const PER_BYTE: u64 = 4;
+/// What a number of JSON takes at most, for each of its bytes: two bytes become four, three times while a list grows or is cut.
+pub const PER_BYTE: u64 = 6;
 
 /// An inference request for a model that takes sequences.
 #[derive(Debug, Deserialize)]
