@@ -359,7 +359,7 @@ mod tests {
             (input("[1, 2, 2]", data), &b""[..], "[images, 2, 2, 1]"),
             (input("[0, 2, 2, 1]", r#", "data": []"#), b"", "at least one image"),
             (input("[1, 2, 3, 1]", data), b"", "[images, 2, 2, 1]"),
-            (input("[18446744073709551615, 2, 2, 1]", data), b"", "more than the 10 images"),
+            (input("[18446744073709551615, 2, 2, 1]", data), b"", "more than the 10 items"),
             (input("[2, 2, 2, 1]", data), b"", "2 x 4 values"),
             (input("[1, 2, 2, 1]", r#", "data": [1, 2, 3, 256]"#), b"", "0 to 255"),
             (input("[1, 2, 2, 1]", r#", "data": [1, 2, 3, -1]"#), b"", "0 to 255"),
