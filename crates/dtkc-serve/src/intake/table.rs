@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use actix_web::web::Bytes;
+use dtkc_formats::ReadError;
 use dtkc_formats::record::{Content as Read, Record};
 use dtkc_formats::sequences::lines::Text;
 use dtkc_formats::sequences::taken;
@@ -47,7 +48,11 @@ pub fn parse(file: Option<&str>, bytes: Bytes, spec: SequenceSpec, most: usize) 
         uploads.push(Upload { name, content });
         if uploads.len() > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    taken::sequences(&text, spec.dim, &mut sink).map_err(|error| ApiError::BadTable(error.to_string()))?;
+    taken::sequences(&text, spec.dim, &mut sink).map_err(|error| match (file, error) {
+        // Alone it needs no name.
+        (None, ReadError::Source { reason, .. }) => ApiError::BadTable(reason),
+        (_, error) => ApiError::BadTable(error.to_string()),
+    })?;
     match uploads.len() > most {
         true => Err(ApiError::TooManyImages { limit: most }),
         false => Ok(uploads),
