@@ -2,13 +2,10 @@
 //! names, with the same classes, whether it is a folder, a zip or a packed tar.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-
 use dtkc_testing::files::{bz2, png, tar, zip};
 use dtkc_testing::model::{SIDE, model};
-use dtkc_testing::{Place, drawing, program};
-use dtkc_tests::run_well;
+use dtkc_testing::{Place, drawing};
+use dtkc_tests::{Service, run_well};
 use serde_json::Value;
 
 /// In natural order. One has no extension.
@@ -73,36 +70,6 @@ fn labelled(place: &Place, source: &str) -> (Vec<String>, Vec<String>, u64, Vec<
     (rows.iter().map(name).collect(), rows.iter().map(class).collect(), passed(&summary), clusters)
 }
 
-struct Service {
-    child: Child,
-    url: String,
-}
-
-impl Service {
-    fn start(place: &Place) -> Self {
-        let mut command = Command::new(program("dtkc-serve"));
-        command.args(["--port", "0", "--log-level", "warn", "--workers", "1", "--model"]);
-        let mut child = command.arg(place.path("small.onnx")).stdout(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let url = lines.by_ref().find_map(|line| Some(line.unwrap().trim().strip_prefix("page")?.trim().to_owned()));
-        // Keep reading, so that the service never writes into a closed pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, url: url.unwrap().trim_end_matches('/').to_owned() }
-    }
-
-    fn assign(&self, zip: &[u8]) -> Value {
-        let request = ureq::post(format!("{}/v1/assign", self.url)).header("content-type", "application/zip");
-        serde_json::from_str(&request.send(zip).unwrap().body_mut().read_to_string().unwrap()).unwrap()
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn import_labelling_and_service_see_the_same_items() {
     let place = place();
@@ -114,7 +81,7 @@ fn import_labelling_and_service_see_the_same_items() {
         assert_eq!((found, truth, passed), (names(), classes(), OTHERS.len() as u64), "{source}");
         clusters.push(assigned);
     }
-    let answer = Service::start(&place).assign(&place.read("set.zip"));
+    let answer = Service::start(&place, "small.onnx").assign("application/zip", &place.read("set.zip"));
     let images = answer["images"].as_array().unwrap();
     let found: Vec<&str> = images.iter().map(|image| image["name"].as_str().unwrap()).collect();
     assert_eq!(found, names());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dtkc_core::{NamedArray, Values};
-use dtkc_item::ItemError;
+use dtkc_item::{ItemError, ItemShape, Items};
 use dtkc_label::journal::{self, Journal};
 use dtkc_label::row::{Label, Row};
 use dtkc_testing::{Set, drawing, files, model};
@@ -139,6 +139,37 @@ pub fn v2_bodies() -> Vec<Vec<u8>> {
     ]
 }
 
+/// Bodies of JSON with sequences.
+pub fn step_bodies() -> Vec<Vec<u8>> {
+    [
+        "{\"sequences\": [[[1, 2], [3.5, -4e1]], {\"name\": \"b\", \"values\": [[0, null]]}], \"top_k\": 2}",
+        "{\"sequences\": [[[1, 2, 3]], [1, 2], []], \"embedding\": true}",
+    ]
+    .map(|text| text.as_bytes().to_vec())
+    .to_vec()
+}
+
+/// Tables of sequences.
+pub fn tables() -> Vec<Vec<u8>> {
+    [
+        "id,time,x,y,label\na,0,1,2,u\na,1,3,4,u\nb,0,5,?,v\n",
+        "x0;x1;y0;y1\n1,5;2;3;4\n5;6;;\n",
+        "x\ty\n1\t2\n\"3\"\t4\n",
+        "1,2\n3,4\n",
+    ]
+    .map(|text| text.as_bytes().to_vec())
+    .to_vec()
+}
+
+/// Inference requests for sequences.
+pub fn v2_sequences() -> Vec<Vec<u8>> {
+    let values = "{\"name\":\"values\",\"shape\":[2,2,2],\"datatype\":\"FP32\",\"data\":[1,2,[3,4.5],5,6,7,null]}";
+    let lengths = "{\"name\":\"lengths\",\"shape\":[2],\"datatype\":\"INT64\",\"data\":[2,1]}";
+    vec![
+        format!("{{\"id\":\"x\",\"inputs\":[{values},{lengths}],\"outputs\":[{{\"name\":\"cluster\"}}]}}").into_bytes(),
+    ]
+}
+
 /// Files of cluster names.
 pub fn names() -> Vec<Vec<u8>> {
     ["{\"0\": \"zero\", \"7\": \"sevens\"}", "[\"zero\", \"one\"]", "0,zero\n1,one\n"]
@@ -148,7 +179,7 @@ pub fn names() -> Vec<Vec<u8>> {
 
 /// Model files.
 pub fn models() -> Vec<Vec<u8>> {
-    vec![model::model(1)]
+    vec![model::model(1), model::sequence_model(1, 2)]
 }
 
 /// Checkpoints.
@@ -173,8 +204,8 @@ pub fn journals() -> Vec<Vec<u8>> {
     from_file("out.csv.journal", |path| {
         let output = path.with_extension("");
         debug_assert_eq!(journal::path_for(&output), path);
-        let mut journal = Journal::create(&output, "{}", None).map_err(|e| e.to_string())?;
-        journal.append(&rows, &[]).map_err(|e| e.to_string())
+        let mut journal = Journal::create(&output, "{}", false).map_err(|e| e.to_string())?;
+        journal.append(&rows, &Items::empty(ItemShape::Sequence { dim: 1 })).map_err(|e| e.to_string())
     })
 }
 

@@ -70,12 +70,16 @@ fn answer(stream: &mut BufReader<TcpStream>) -> std::io::Result<(u16, bool)> {
     Ok((status, is_open))
 }
 
-/// Starts the service with a small model on a thread of its own.
+/// Starts the service with a small model for images, and one for sequences, on a thread of its own.
 fn serve() -> anyhow::Result<SocketAddr> {
     let model = std::path::absolute("small.onnx")?;
     fs_err::write(&model, dtkc_testing::model::model(1))?;
-    let model = model.to_string_lossy().into_owned();
-    let flags = ["dtkc-serve", "--port", "0", "--workers", "1", "--max-image-pixels", "1000000", "--model", &model];
+    let strokes = std::path::absolute("strokes.onnx")?;
+    fs_err::write(&strokes, dtkc_testing::model::sequence_model(1, 2))?;
+    let [model, strokes] = [model, strokes].map(|path| path.to_string_lossy().into_owned());
+    let limits = ["--max-image-pixels", "1000000", "--max-steps", "1000"];
+    let models = ["--model", &model, "--model", &strokes];
+    let flags = [&["dtkc-serve", "--port", "0", "--workers", "1"][..], &limits, &models].concat();
     let config = ServeConfig::try_parse_from(flags)?;
     let (ready, address) = std::sync::mpsc::channel();
     std::thread::spawn(move || {

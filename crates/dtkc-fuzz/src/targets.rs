@@ -26,7 +26,7 @@ pub struct Target {
     start: fn() -> anyhow::Result<Execute>,
 }
 
-const TARGETS: [Target; 14] = [
+const TARGETS: [Target; 17] = [
     Target { name: "image", seeds: seeds::images, start: image },
     Target { name: "zip", seeds: seeds::zips, start: || archive("a.zip") },
     Target { name: "tar", seeds: seeds::tars, start: || archive("a.tar") },
@@ -43,6 +43,17 @@ const TARGETS: [Target; 14] = [
         name: "v2",
         seeds: seeds::v2_bodies,
         start: || service::start("/v2/models/small/infer", "application/json"),
+    },
+    Target {
+        name: "steps",
+        seeds: seeds::step_bodies,
+        start: || service::start("/v1/models/strokes/assign", "application/json"),
+    },
+    Target { name: "table", seeds: seeds::tables, start: || service::start("/v1/models/strokes/assign", "text/csv") },
+    Target {
+        name: "v2-sequences",
+        seeds: seeds::v2_sequences,
+        start: || service::start("/v2/models/strokes/infer", "application/json"),
     },
     Target { name: "names", seeds: seeds::names, start: cluster_names },
     Target { name: "model", seeds: seeds::models, start: model },

@@ -31,8 +31,8 @@ fn dataset_files_are_refused_in_time() {
 
 #[test]
 fn the_service_refuses_what_is_hostile() {
-    let (good, text) = run("json,form,v2", "300");
-    assert!(good && text.contains("over 3 targets, 0 findings"), "{text}");
+    let (good, text) = run("json,form,v2,steps,table,v2-sequences", "300");
+    assert!(good && text.contains("over 6 targets, 0 findings"), "{text}");
 }
 
 #[test]

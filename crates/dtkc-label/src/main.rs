@@ -1,4 +1,4 @@
-//! `dtkc-label`: labels whole image collections with a model file.
+//! `dtkc-label`: labels whole collections of images or sequences with a model file.
 
 mod commands;
 

@@ -1,14 +1,16 @@
 //! The table at the end of a run.
 
+use dtkc_item::ItemKind;
+
 use crate::tally::{ClusterSummary, Summary};
 
 /// Beyond this many clusters only the largest are shown.
 const MAX_ROWS: usize = 40;
 
 /// The summary as people read it.
-pub fn render(summary: &Summary) -> String {
+pub fn render(summary: &Summary, kind: ItemKind) -> String {
     let with_truth = summary.clusters.iter().any(|c| c.mostly.is_some());
-    let mut rows = vec![header(with_truth)];
+    let mut rows = vec![header(with_truth, kind)];
     let shown = shown(&summary.clusters);
     rows.extend(shown.iter().map(|cluster| cluster_row(cluster, with_truth)));
     let hidden = summary.clusters.len() - shown.len();
@@ -32,7 +34,7 @@ pub fn render(summary: &Summary) -> String {
     if let Some(scores) = &summary.scores {
         let counted = dtkc_human::count(scores.counted as u64);
         text += &format!(
-            "\nACC {:.4}   NMI {:.4}   ARI {:.4}   ({counted} images with a known class)\n",
+            "\nACC {:.4}   NMI {:.4}   ARI {:.4}   ({counted} {kind} with a known class)\n",
             scores.acc, scores.nmi, scores.ari
         );
     }
@@ -49,8 +51,8 @@ fn shown(clusters: &[ClusterSummary]) -> Vec<&ClusterSummary> {
     shown
 }
 
-fn header(with_truth: bool) -> Vec<String> {
-    let mut cells = vec!["cluster".to_owned(), "name".into(), "images".into(), "share".into(), "confidence".into()];
+fn header(with_truth: bool, kind: ItemKind) -> Vec<String> {
+    let mut cells = vec!["cluster".to_owned(), "name".into(), kind.to_string(), "share".into(), "confidence".into()];
     cells.extend(with_truth.then(|| "mostly".to_owned()));
     cells
 }
@@ -125,7 +127,10 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let text = render(&summary(vec![cluster(0, "cats", 1234), cluster(1, "a name", 66), cluster(2, "", 0)]));
+        let text = render(
+            &summary(vec![cluster(0, "cats", 1234), cluster(1, "a name", 66), cluster(2, "", 0)]),
+            ItemKind::Images,
+        );
         let expected = "\
 cluster  name    images   share  confidence
       0  cats     1,234  94.9 %       0.988
@@ -137,7 +142,7 @@ cluster  name    images   share  confidence
 
     #[test]
     fn many_clusters_are_cut_to_the_largest() {
-        let text = render(&summary((0..100).map(|i| cluster(i, "n", i as u64)).collect()));
+        let text = render(&summary((0..100).map(|i| cluster(i, "n", i as u64)).collect()), ItemKind::Images);
         assert_eq!(text.lines().count(), 42);
         assert!(text.lines().nth(1).is_some_and(|line| line.contains("99")), "{text}");
         assert!(text.contains("60 smaller ones"), "{text}");

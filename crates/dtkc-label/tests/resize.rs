@@ -5,13 +5,16 @@ mod common;
 
 use common::{CLUSTERS, Place, SIDE, column, pixels};
 use dtkc_item::{ImageShape, Resize};
+use dtkc_onnx::InputSpec;
 use dtkc_testing::model::{metadata, network};
 use dtkc_testing::{files, write_images};
 
 /// The model that brings images to its size by another rule.
 fn model_with(resize: Resize) -> Vec<u8> {
     let mut metadata = metadata(SIDE, CLUSTERS);
-    metadata.input.image.resize = resize;
+    if let InputSpec::Image(input) = &mut metadata.input {
+        input.image.resize = resize;
+    }
     dtkc_onnx::write(&network(3, SIDE, CLUSTERS), &metadata).unwrap()
 }
 

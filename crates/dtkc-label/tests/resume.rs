@@ -153,7 +153,7 @@ fn a_changed_input_is_noticed() {
     interrupt(&place, "cut.csv", &[], "-KILL", 20);
     let without_one = lines(0..3) + &lines(4..LISTED);
     let said = place.label_with_input(&[&arguments("cut.csv")[..], &["--resume"]].concat(), &without_one);
-    refused(said, 1, "image 3 was photos/0003.png and is now photos/0004.png");
+    refused(said, 1, "item 3 was photos/0003.png and is now photos/0004.png");
 }
 
 #[test]

@@ -44,15 +44,17 @@ pub enum OnnxError {
         /// What is wrong with it, as a predicate ("is missing").
         reason: String,
     },
-    /// The model asks for a preparation of images that this program does not know.
-    #[error("images are to be prepared with {0}, which this program does not know; update the program")]
+    /// The model asks for a kind or a preparation of items that this program does not know.
+    #[error("{0}, which this program does not know; update the program")]
     Preparation(String),
     /// Written by a newer version of this project.
-    #[error("the model file has schema version {found}, and this program reads version {known}; update the program")]
+    #[error(
+        "the model file has schema version {found}, and this program reads versions up to {known}; update the program"
+    )]
     Schema {
         /// The version in the file.
         found: String,
-        /// The version that this program reads.
+        /// The newest version that this program reads.
         known: u32,
     },
     /// The graph is not the one that was exported.

@@ -5,18 +5,19 @@
 
 use std::collections::BTreeMap;
 
-use dtkc_item::{Color, ImageSpec, Resize};
+use dtkc_item::{Color, ImageSpec, ItemKind, ItemShape, Resize};
 use serde::{Deserialize, Serialize};
 
 use crate::OnnxError;
 
-/// The version of the metadata that this crate writes and reads.
-pub const SCHEMA: u32 = 1;
+/// The newest version of the metadata that this crate reads and writes. Version 2 says what kind of items a model takes.
+/// Models for images are still written in version 1, which knows no other kind, so that older programs can use them.
+pub const SCHEMA: u32 = 2;
 
 /// Everything a user of the model needs to know beside the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// How an image becomes the graph's input.
+    /// What the graph takes.
     pub input: InputSpec,
     /// Width of the output `embedding`; [`crate::write()`] fills it in.
     pub embedding_size: usize,
@@ -32,9 +33,22 @@ pub struct Metadata {
     pub extra: BTreeMap<String, String>,
 }
 
-/// The graph's input and how to get there from an image file.
+/// The graph's input and how to get there from a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InputSpec {
+#[serde(untagged)]
+pub enum InputSpec {
+    /// Images of one size.
+    Image(ImageInput),
+    /// Sequences of any length, as they are: the graph scales them.
+    Sequence {
+        /// Values per time step.
+        dim: usize,
+    },
+}
+
+/// The input of a graph for images and how to get there from an image file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageInput {
     /// The images that the graph takes, and how any other image becomes one of them.
     #[serde(flatten)]
     pub image: ImageSpec,
@@ -42,12 +56,36 @@ pub struct InputSpec {
     pub filter: String,
 }
 
+impl InputSpec {
+    /// What one item looks like.
+    pub const fn shape(&self) -> ItemShape {
+        match self {
+            Self::Image(input) => ItemShape::Image(input.image.shape()),
+            Self::Sequence { dim } => ItemShape::Sequence { dim: *dim },
+        }
+    }
+
+    /// The images that it takes; `None` for sequences.
+    pub const fn image(&self) -> Option<ImageSpec> {
+        match self {
+            Self::Image(input) => Some(input.image),
+            Self::Sequence { .. } => None,
+        }
+    }
+}
+
+impl From<ImageInput> for InputSpec {
+    fn from(input: ImageInput) -> Self {
+        Self::Image(input)
+    }
+}
+
 /// One cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cluster {
     /// What people call it, once somebody named it.
     pub name: Option<String>,
-    /// Training images in it.
+    /// Training items in it.
     pub size: u64,
 }
 
@@ -73,11 +111,11 @@ pub struct Provenance {
 /// Agreement between ONNX Runtime and the trainer, measured at export time.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Parity {
-    /// Images compared.
+    /// Items compared.
     pub images: usize,
     /// Largest absolute difference of a probability.
     pub max_difference: f64,
-    /// Images that got another cluster (only near ties may).
+    /// Items that got another cluster (only near ties may).
     pub differing_clusters: usize,
 }
 
@@ -106,7 +144,7 @@ impl Metadata {
         given.unwrap_or_else(|| format!("cluster {id}"))
     }
 
-    /// Share of the training images in a cluster; 0 when the sizes are not known.
+    /// Share of the training items in a cluster; 0 when the sizes are not known.
     pub fn cluster_share(&self, id: usize) -> f64 {
         let total: u64 = self.clusters.iter().map(|cluster| cluster.size).sum();
         match self.clusters.get(id) {
@@ -128,17 +166,25 @@ impl Metadata {
 
     /// As the flat map of strings that goes into the file.
     pub(crate) fn to_entries(&self) -> Result<BTreeMap<String, String>, OnnxError> {
-        let image = &self.input.image;
         let names: Vec<&Option<String>> = self.clusters.iter().map(|cluster| &cluster.name).collect();
         let sizes: Vec<u64> = self.clusters.iter().map(|cluster| cluster.size).collect();
         let mut entries = self.extra.clone();
         let mut put = |key: &str, value: String| entries.insert(format!("dtkc.{key}"), value);
-        put("schema", SCHEMA.to_string());
-        put("input.height", image.height.to_string());
-        put("input.width", image.width.to_string());
-        put("input.color", image.color.to_string());
-        put("input.resize", image.resize.to_string());
-        put("input.filter", self.input.filter.clone());
+        match &self.input {
+            InputSpec::Image(ImageInput { image, filter }) => {
+                put("schema", 1.to_string());
+                put("input.height", image.height.to_string());
+                put("input.width", image.width.to_string());
+                put("input.color", image.color.to_string());
+                put("input.resize", image.resize.to_string());
+                put("input.filter", filter.clone());
+            }
+            InputSpec::Sequence { dim } => {
+                put("schema", SCHEMA.to_string());
+                put("input.kind", ItemKind::Sequences.to_string());
+                put("input.dim", dim.to_string());
+            }
+        }
         put("embedding_size", self.embedding_size.to_string());
         put("k", self.k().to_string());
         put("cluster_names", json(&names)?);
@@ -165,16 +211,15 @@ impl Metadata {
             let missing = if found { "`dtkc.schema` is missing" } else { "no `dtkc.` entry" };
             return Err(OnnxError::Foreign(missing.into()));
         };
-        if schema != SCHEMA.to_string() {
-            return Err(OnnxError::Schema { found: schema, known: SCHEMA });
-        }
-        let image = ImageSpec {
-            height: entries.number("input.height")?,
-            width: entries.number("input.width")?,
-            color: entries.color()?,
-            resize: entries.resize()?,
+        let kind = match schema.as_str() {
+            "1" => ItemKind::Images,
+            "2" => entries.kind()?,
+            _ => return Err(OnnxError::Schema { found: schema, known: SCHEMA }),
         };
-        let input = InputSpec { image, filter: entries.text("input.filter")? };
+        let input = match kind {
+            ItemKind::Images => InputSpec::Image(entries.image()?),
+            ItemKind::Sequences => InputSpec::Sequence { dim: entries.number("input.dim")? },
+        };
         let clusters = entries.clusters()?;
         let provenance = Provenance {
             method: entries.text("method")?,
@@ -215,6 +260,22 @@ impl Entries {
         serde_json::from_str(&text).map_err(|error| wrong(key, format!("cannot be read ({error})")))
     }
 
+    fn kind(&mut self) -> Result<ItemKind, OnnxError> {
+        let text = self.text("input.kind")?;
+        ItemKind::from_name(&text)
+            .ok_or_else(|| OnnxError::Preparation(format!("the model takes items of the kind {text:?}")))
+    }
+
+    fn image(&mut self) -> Result<ImageInput, OnnxError> {
+        let image = ImageSpec {
+            height: self.number("input.height")?,
+            width: self.number("input.width")?,
+            color: self.color()?,
+            resize: self.resize()?,
+        };
+        Ok(ImageInput { image, filter: self.text("input.filter")? })
+    }
+
     fn color(&mut self) -> Result<Color, OnnxError> {
         let text = self.text("input.color")?;
         let known = [Color::Gray, Color::Rgb].into_iter().find(|color| color.to_string() == text);
@@ -223,7 +284,8 @@ impl Entries {
 
     fn resize(&mut self) -> Result<Resize, OnnxError> {
         let text = self.text("input.resize")?;
-        text.parse().map_err(|_| OnnxError::Preparation(format!("the resize rule {text:?}")))
+        text.parse()
+            .map_err(|_| OnnxError::Preparation(format!("images are to be prepared with the resize rule {text:?}")))
     }
 
     fn clusters(&mut self) -> Result<Vec<Cluster>, OnnxError> {

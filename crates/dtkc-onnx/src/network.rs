@@ -1,8 +1,9 @@
 //! The plain description of a frozen network, and the check that its layers fit together.
 
-use dtkc_item::{ImageShape, ItemShape};
+use dtkc_item::ItemShape;
 
 use crate::OnnxError;
+use crate::sizes::{Size, next_size};
 
 /// A tensor of weights: a shape and its values in row-major order.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +19,36 @@ impl Weights {
     pub fn new(shape: impl Into<Vec<usize>>, data: Vec<f32>) -> Self {
         Self { shape: shape.into(), data }
     }
+}
+
+/// One direction of a GRU with `h` units. The gates stand in ONNX's order: update `z`, reset `r`, candidate `h`. From the
+/// input `x` and the state `s` of the step before (zeros at first), with `W` the input and `R` the recurrent weights:
+///
+/// ```text
+/// z = sigmoid(W_z x + b_z + R_z s + c_z)
+/// r = sigmoid(W_r x + b_r + R_r s + c_r)
+/// n = tanh(W_h x + b_h + r * (R_h s + c_h))      linear_before_reset = 1, as PyTorch and cuDNN
+/// s' = (1 - z) * n + z * s
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct GruWeights {
+    /// `[3 h, in]`.
+    pub input: Weights,
+    /// `[3 h, h]`.
+    pub recurrent: Weights,
+    /// `b`, `3 h` values.
+    pub input_bias: Vec<f32>,
+    /// `c`, `3 h` values.
+    pub recurrent_bias: Vec<f32>,
+}
+
+/// What a [`Layer::Gru`] hands on, `2 h` values either way, the forward direction first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GruOutput {
+    /// Both directions' states at every step.
+    Steps,
+    /// The forward state at the last step and the backward state at the first: what each has when it has seen everything.
+    Last,
 }
 
 /// One step of a frozen network.
@@ -59,7 +90,30 @@ pub enum Layer {
         /// Side of the square.
         size: usize,
     },
-    /// An image becomes a vector, channels fastest (the network was trained channels-last).
+    /// `(x - mean) / deviation` for each dimension of a sequence's steps.
+    Standardize {
+        /// One value per dimension.
+        mean: Vec<f32>,
+        /// One value per dimension, above 0.
+        deviation: Vec<f32>,
+    },
+    /// A bidirectional GRU over a sequence. The backward direction begins at the last step that the sequence has.
+    Gru {
+        /// From the first step to the last.
+        forward: GruWeights,
+        /// From the last step to the first.
+        backward: GruWeights,
+        /// What it hands on.
+        keep: GruOutput,
+    },
+    /// A sequence of any length becomes one of `steps` steps: step `i` lies at `i (length - 1) / (steps - 1)`, on the line
+    /// between the two steps around that place. For [`Layer::Flatten`], so that methods for vectors can use sequences.
+    Resample {
+        /// At least 2.
+        steps: usize,
+    },
+    /// An image becomes a vector, channels fastest (the network was trained channels-last); a resampled sequence becomes
+    /// one, step after step.
     Flatten,
     /// `x W + b`.
     Dense {
@@ -90,6 +144,9 @@ impl Layer {
             Layer::BatchNorm { .. } => "BatchNorm",
             Layer::MaxPool { .. } => "MaxPool",
             Layer::AveragePool { .. } => "AveragePool",
+            Layer::Standardize { .. } => "Standardize",
+            Layer::Gru { .. } => "Gru",
+            Layer::Resample { .. } => "Resample",
             Layer::Flatten => "Flatten",
             Layer::Dense { .. } => "Dense",
             Layer::Embedding => "Embedding",
@@ -105,45 +162,20 @@ impl Layer {
 }
 
 /// A frozen clustering network. An image at its input has values that were scaled to 0..1; the writer adds that
-/// scaling and the transpose to channels-first.
+/// scaling and the transpose to channels-first. A sequence comes as it is: its scaling is a layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Network {
-    /// What it takes. So far only networks that take images can be written.
+    /// What it takes.
     pub input: ItemShape,
     /// The layers, in order: [`Layer::Embedding`] exactly once; last a dense layer and [`Layer::Softmax`], or
     /// [`Layer::StudentT`].
     pub layers: Vec<Layer>,
 }
 
-/// The shape of a value between two layers, without the batch dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Size {
-    /// Height, width and channels; in the graph the channels come first.
-    Image(ImageShape),
-    /// Features.
-    Vector(usize),
-}
-
-impl Size {
-    pub(crate) fn dims(self) -> Vec<usize> {
-        match self {
-            Size::Image(shape) => vec![shape.channels, shape.height, shape.width],
-            Size::Vector(features) => vec![features],
-        }
-    }
-
-    fn channels(self) -> usize {
-        match self {
-            Size::Image(shape) => shape.channels,
-            Size::Vector(features) => features,
-        }
-    }
-}
-
 /// What a checked network takes and produces.
 pub(crate) struct Checked {
-    /// The images at its input.
-    pub image: ImageShape,
+    /// What it takes.
+    pub input: ItemShape,
     /// The size before each layer, and after the last.
     pub sizes: Vec<Size>,
     /// Width of the embedding.
@@ -195,8 +227,7 @@ impl Network {
 
     /// Follows the shapes through the layers.
     pub(crate) fn check(&self) -> Result<Checked, OnnxError> {
-        let image = self.check_input()?;
-        let mut size = Size::Image(image);
+        let mut size = self.check_input()?;
         let mut sizes = vec![size];
         let mut embedding = None;
         for (position, layer) in self.layers.iter().enumerate() {
@@ -217,23 +248,25 @@ impl Network {
         };
         self.check_head()?;
         match size {
-            Size::Vector(clusters) if clusters >= 2 => Ok(Checked { image, sizes, embedding, clusters }),
+            Size::Vector(clusters) if clusters >= 2 => Ok(Checked { input: self.input, sizes, embedding, clusters }),
             _ => Err(OnnxError::Network("it needs at least two clusters".into())),
         }
     }
 
-    fn check_input(&self) -> Result<ImageShape, OnnxError> {
-        let Some(image) = self.input.image() else {
-            let reason = format!("it takes {}, and only networks that take images can be written so far", self.input);
-            return Err(OnnxError::Network(reason));
-        };
-        if image.color().is_none() {
-            return Err(OnnxError::Network(format!("images have 1 or 3 channels, not {}", image.channels)));
+    /// The size of what it takes, where that is something that can be.
+    fn check_input(&self) -> Result<Size, OnnxError> {
+        let wrong = |reason: String| Err(OnnxError::Network(reason));
+        match self.input {
+            ItemShape::Image(image) if image.color().is_none() => {
+                wrong(format!("images have 1 or 3 channels, not {}", image.channels))
+            }
+            ItemShape::Image(image) if image.is_empty() => {
+                wrong(format!("the input is {} x {} pixels", image.height, image.width))
+            }
+            ItemShape::Image(image) => Ok(Size::Image(image)),
+            ItemShape::Sequence { dim: 0 } => wrong("its sequences have no values".into()),
+            ItemShape::Sequence { dim } => Ok(Size::Sequence(dim)),
         }
-        if image.is_empty() {
-            return Err(OnnxError::Network(format!("the input is {} x {} pixels", image.height, image.width)));
-        }
-        Ok(image)
     }
 
     /// What gives the probabilities must be something whose clusters can be renumbered by permuting weights.
@@ -246,196 +279,6 @@ impl Network {
     }
 }
 
-/// The size after `layer`, or what does not fit.
-fn next_size(layer: &Layer, size: Size) -> Result<Size, String> {
-    match (layer, size) {
-        (Layer::Conv { weight, bias, padding }, Size::Image(ImageShape { height, width, channels })) => {
-            let &[out, input, rows, columns] = weight.shape.as_slice() else {
-                return Err(format!("its weight has {} dimensions instead of 4", weight.shape.len()));
-            };
-            check_weight(weight)?;
-            check_vector("bias", bias, out)?;
-            if input != channels {
-                return Err(format!("its weight expects {input} channels and gets {channels}"));
-            }
-            let fit = |total: usize, kernel: usize| if kernel == 0 { None } else { (total + 1).checked_sub(kernel) };
-            let height = fit(height + padding[0] + padding[2], rows).filter(|&h| h > 0);
-            let width = fit(width + padding[1] + padding[3], columns).filter(|&w| w > 0);
-            let (Some(height), Some(width)) = (height, width) else {
-                return Err(format!("its {rows} x {columns} kernel is larger than what it gets; use larger images"));
-            };
-            Ok(Size::Image(ImageShape { height, width, channels: out }))
-        }
-        (Layer::BatchNorm { gamma, beta, mean, variance, epsilon }, size) => {
-            for (name, values) in [("gamma", gamma), ("beta", beta), ("mean", mean), ("variance", variance)] {
-                check_vector(name, values, size.channels())?;
-            }
-            if variance.iter().any(|v| v + epsilon <= 0.0) || !epsilon.is_finite() {
-                return Err("its variance plus epsilon is not positive".into());
-            }
-            Ok(size)
-        }
-        (
-            Layer::MaxPool { size } | Layer::AveragePool { size },
-            Size::Image(ImageShape { height, width, channels }),
-        ) => {
-            if *size == 0 || height < *size || width < *size {
-                return Err(format!("a {height} x {width} image cannot be pooled by {size}; use larger images"));
-            }
-            Ok(Size::Image(ImageShape { height: height / size, width: width / size, channels }))
-        }
-        (Layer::Flatten, Size::Image(shape)) => Ok(Size::Vector(shape.len())),
-        (Layer::Dense { weight, bias }, Size::Vector(features)) => {
-            let &[input, out] = weight.shape.as_slice() else {
-                return Err(format!("its weight has {} dimensions instead of 2", weight.shape.len()));
-            };
-            check_weight(weight)?;
-            check_vector("bias", bias, out)?;
-            if input != features {
-                return Err(format!("its weight expects {input} features and gets {features}"));
-            }
-            Ok(Size::Vector(out))
-        }
-        (Layer::StudentT { centres }, Size::Vector(features)) => {
-            let &[clusters, width] = centres.shape.as_slice() else {
-                return Err(format!("its centres have {} dimensions instead of 2", centres.shape.len()));
-            };
-            check_weight(centres)?;
-            if width != features {
-                return Err(format!("its centres have {width} features and it gets {features}"));
-            }
-            Ok(Size::Vector(clusters))
-        }
-        (Layer::Relu | Layer::Tanh, size) => Ok(size),
-        (Layer::Embedding | Layer::Softmax, size @ Size::Vector(_)) => Ok(size),
-        (_, Size::Image(_)) => Err("it needs a vector and gets an image; add Flatten before it".into()),
-        (_, Size::Vector(_)) => Err("it needs an image and gets a vector".into()),
-    }
-}
-
-fn check_weight(weight: &Weights) -> Result<(), String> {
-    let expected: usize = weight.shape.iter().product();
-    if expected == 0 || expected != weight.data.len() {
-        return Err(format!("its weight of shape {:?} has {} values", weight.shape, weight.data.len()));
-    }
-    check_finite("weight", &weight.data)
-}
-
-fn check_vector(name: &str, values: &[f32], expected: usize) -> Result<(), String> {
-    if values.len() != expected {
-        return Err(format!("its {name} has {} values instead of {expected}", values.len()));
-    }
-    check_finite(name, values)
-}
-
-fn check_finite(name: &str, values: &[f32]) -> Result<(), String> {
-    match values.iter().find(|v| !v.is_finite()) {
-        Some(value) => Err(format!("its {name} holds {value}; training went wrong, so use an earlier checkpoint")),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-    use crate::testing::{Sample, forward};
-
-    fn refusal(change: impl FnOnce(&mut Network)) -> String {
-        let mut network = Sample::small().network();
-        change(&mut network);
-        network.clusters().unwrap_err().to_string()
-    }
-
-    #[test]
-    fn shapes_are_followed() {
-        let network = Sample::small().network();
-        assert_eq!(network.clusters(), Ok(4));
-        assert_eq!(network.embedding_size(), Ok(7));
-        // 22 x 27 -> 18 x 23 -> 14 x 19 -> 7 x 9 -> 5 x 7 -> 3 x 5 -> 1 x 2, by hand.
-        let sizes = network.check().unwrap().sizes;
-        assert_eq!(sizes[12], Size::Image(ImageShape { height: 1, width: 2, channels: 5 }));
-        assert_eq!(sizes[13], Size::Vector(10));
-    }
-
-    #[test]
-    fn layers_that_do_not_fit_are_named() {
-        let image = Sample::small().shape();
-        let with_input = |image| refusal(|n| n.input = ItemShape::Image(image));
-        assert!(with_input(ImageShape { channels: 1, ..image }).contains("layer 0 (Conv)"));
-        assert!(with_input(ImageShape { channels: 2, ..image }).contains("1 or 3 channels"));
-        assert!(with_input(ImageShape { height: 19, ..image }).contains("use larger images"));
-        assert!(with_input(ImageShape { height: 0, ..image }).contains("0 x 27 pixels"));
-        let sequences = refusal(|n| n.input = ItemShape::Sequence { dim: 3 });
-        assert!(sequences.contains("it takes sequences of 3 values a step, and only networks that take images"));
-        assert!(refusal(|n| drop(n.layers.remove(12))).contains("add Flatten before it"));
-        assert!(refusal(|n| drop(n.layers.remove(16))).contains("no layer is marked"));
-        assert!(refusal(|n| n.layers.insert(16, Layer::Embedding)).contains("second embedding"));
-        assert!(refusal(|n| drop(n.layers.pop())).contains("dense layer and a softmax"));
-        assert!(refusal(|n| n.layers.push(Layer::Relu)).contains("must be the last layer"));
-        assert!(refusal(|n| n.layers.insert(13, Layer::MaxPool { size: 2 })).contains("gets a vector"));
-    }
-
-    #[test]
-    fn a_head_of_centres_is_checked_and_renumbered() {
-        let sample = Sample::small();
-        let mut network = sample.student_t();
-        assert_eq!((network.clusters(), network.embedding_size()), (Ok(4), Ok(7)));
-        let image = &sample.images(1);
-        let before = forward(&network, image).probabilities;
-        network.reorder_clusters(&[2, 0, 3, 1]).unwrap();
-        assert_eq!(forward(&network, image).probabilities, [2, 0, 3, 1].map(|old| before[old]));
-        network.layers.push(Layer::Tanh);
-        assert!(network.clusters().unwrap_err().to_string().contains("must be the last layer"));
-        let centres = Weights::new([4, 6], vec![0.0; 24]);
-        let narrow = refusal(|n| n.layers.splice(17.., [Layer::StudentT { centres }]).for_each(drop));
-        assert!(narrow.contains("its centres have 6 features and it gets 7"), "{narrow}");
-    }
-
-    #[test]
-    fn wrong_weights_are_named() {
-        let dense = |change: fn(&mut Weights, &mut Vec<f32>)| {
-            refusal(|n| {
-                if let Layer::Dense { weight, bias } = &mut n.layers[13] {
-                    change(weight, bias);
-                }
-            })
-        };
-        assert!(dense(|weight, _| weight.data[3] = f32::NAN).contains("its weight holds NaN"));
-        assert!(dense(|weight, _| weight.data.truncate(69)).contains("has 69 values"));
-        assert!(dense(|_, bias| bias.truncate(6)).contains("6 values instead of 7"));
-        assert!(dense(|weight, _| weight.shape = vec![70]).contains("1 dimensions instead of 2"));
-        let variance = refusal(|n| {
-            if let Layer::BatchNorm { variance, .. } = &mut n.layers[3] {
-                variance[0] = -1.0;
-            }
-        });
-        assert!(variance.contains("not positive"));
-    }
-
-    #[test]
-    fn clusters_are_renumbered() {
-        let sample = Sample::small();
-        let image = sample.images(1);
-        let mut network = sample.network();
-        let before = forward(&network, &image);
-        network.reorder_clusters(&[2, 0, 3, 1]).unwrap();
-        let after = forward(&network, &image);
-        let expected: Vec<f64> = [2, 0, 3, 1].iter().map(|&old| before.probabilities[old]).collect();
-        assert_eq!(after.probabilities.len(), 4);
-        for (found, expected) in after.probabilities.iter().zip(expected) {
-            assert!((found - expected).abs() < 1e-12);
-        }
-        assert_eq!(after.embedding, before.embedding);
-    }
-
-    #[test]
-    fn only_a_full_order_renumbers() {
-        let mut network = Sample::small().network();
-        let before = network.clone();
-        for order in [&[0, 1, 2][..], &[0, 1, 2, 2], &[0, 1, 2, 4], &[0, 1, 2, 3, 0]] {
-            assert!(network.reorder_clusters(order).is_err(), "{order:?}");
-        }
-        assert_eq!(network, before);
-    }
-}
+#[path = "network_tests.rs"]
+mod tests;

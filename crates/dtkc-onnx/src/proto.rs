@@ -85,6 +85,8 @@ pub struct Attribute {
     pub f: Option<f32>,
     #[prost(int64, optional, tag = "3")]
     pub i: Option<i64>,
+    #[prost(bytes = "vec", optional, tag = "4")]
+    pub s: Option<Vec<u8>>,
     #[prost(message, optional, tag = "5")]
     pub t: Option<Tensor>,
     #[prost(message, optional, tag = "6")]
@@ -106,6 +108,7 @@ pub enum AttributeType {
     Undefined = 0,
     Float = 1,
     Int = 2,
+    String = 3,
     Ints = 7,
 }
 
@@ -135,7 +138,9 @@ pub enum DataType {
     Undefined = 0,
     Float = 1,
     Uint8 = 2,
+    Int32 = 6,
     Int64 = 7,
+    Bool = 9,
 }
 
 /// Name, type and shape of a value.

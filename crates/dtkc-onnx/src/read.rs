@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use dtkc_item::{ImageShape, ItemShape};
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-use crate::proto::{DataType, DimensionValue, Entry, Graph, Model, Tensor, ValueInfo};
+use crate::proto::{DataType, Dimension, DimensionValue, Entry, Graph, Model, Tensor, ValueInfo};
 use crate::{Metadata, OnnxError};
 
 /// The most bytes that a model file may have. The networks here are a few hundred kilobytes; the limit keeps a
@@ -17,6 +18,9 @@ const MAX_SIZE: usize = 1 << 16;
 
 /// SHA-256 of everything but the metadata: a flipped bit in the weights would otherwise go unnoticed.
 const CHECKSUM: &str = "dtkc.graph_sha256";
+
+/// The name of the dimension that is as long as the longest sequence of a batch.
+pub(crate) const TIME: &str = "time";
 
 /// The tag of `ModelProto.metadata_props`.
 const METADATA_TAG: u64 = 14;
@@ -47,19 +51,35 @@ fn read(bytes: &[u8]) -> Result<(Graph, Metadata), OnnxError> {
     Ok((graph, metadata))
 }
 
-/// Numbers in the largest value that the graph states between two of its nodes, for one image: what memory and time
-/// of a batch go with.
-pub fn largest_value(bytes: &[u8]) -> Result<usize, OnnxError> {
+/// Numbers in the largest values that a graph states between two of its nodes: what memory and time of a batch go with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Largest {
+    /// For one item, whatever its length.
+    pub item: usize,
+    /// For one step of a sequence, of those that have a time; 0 where none has.
+    pub step: usize,
+}
+
+/// The largest values of a model's graph.
+pub fn largest_values(bytes: &[u8]) -> Result<Largest, OnnxError> {
     let graph = parse(bytes)?.graph.unwrap_or_default();
-    let count = |value: &ValueInfo| -> usize {
+    let mut largest = Largest { item: 1, step: 0 };
+    for value in graph.input.iter().chain(&graph.value_info) {
         let shape = value.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref()?.shape.as_ref());
-        let sizes = shape.into_iter().flat_map(|shape| &shape.dim).map(|dimension| match dimension.value {
+        let dims = shape.map_or(&[][..], |shape| &shape.dim);
+        let sizes = dims.iter().map(|dimension| match dimension.value {
             Some(DimensionValue::Size(size)) => usize::try_from(size).unwrap_or(1).max(1),
             _ => 1,
         });
-        sizes.fold(1, usize::saturating_mul)
-    };
-    Ok(graph.input.iter().chain(&graph.value_info).map(count).max().unwrap_or(1))
+        let count = sizes.fold(1, usize::saturating_mul);
+        let is_time =
+            |dimension: &Dimension| matches!(&dimension.value, Some(DimensionValue::Name(name)) if name == TIME);
+        match dims.iter().any(is_time) {
+            true => largest.step = largest.step.max(count),
+            false => largest.item = largest.item.max(count),
+        }
+    }
+    Ok(largest)
 }
 
 /// The same model file with other metadata; the bytes of everything else are untouched. Input, number of clusters
@@ -135,9 +155,9 @@ fn check_tensor(tensor: &Tensor) -> Result<(), OnnxError> {
         return Err(OnnxError::Damaged(format!("its weights {name:?} are in another file")));
     }
     let width = match DataType::try_from(tensor.data_type) {
-        Ok(DataType::Float) => 4,
+        Ok(DataType::Float | DataType::Int32) => 4,
         Ok(DataType::Int64) => 8,
-        Ok(DataType::Uint8) => 1,
+        Ok(DataType::Uint8 | DataType::Bool) => 1,
         _ => return Ok(()),
     };
     let values = tensor.dims.iter().try_fold(1i64, |product, &dim| product.checked_mul(dim.max(0)));
@@ -150,19 +170,26 @@ fn check_tensor(tensor: &Tensor) -> Result<(), OnnxError> {
 
 /// The graph's input and outputs must be those that the metadata speaks of.
 fn check_interface(graph: &Graph, metadata: &Metadata) -> Result<(), OnnxError> {
-    let image = metadata.input.image.shape();
-    let sizes =
-        [("input.height", image.height), ("input.width", image.width), ("embedding_size", metadata.embedding_size)];
+    let (input_sizes, inputs) = match metadata.input.shape() {
+        ItemShape::Image(ImageShape { height, width, channels }) => (
+            vec![("input.height", height), ("input.width", width)],
+            vec![("image", DataType::Uint8, vec![Some(height), Some(width), Some(channels)])],
+        ),
+        ItemShape::Sequence { dim } => (
+            vec![("input.dim", dim)],
+            vec![("values", DataType::Float, vec![None, Some(dim)]), ("lengths", DataType::Int64, vec![])],
+        ),
+    };
+    let embedding = metadata.embedding_size;
+    let sizes = input_sizes.into_iter().chain([("embedding_size", embedding)]);
     if let Some((key, size)) = sizes.into_iter().find(|(_, size)| !(1..=MAX_SIZE).contains(size)) {
         let reason = format!("is {size}, not between 1 and {MAX_SIZE}");
         return Err(OnnxError::Entry { key: format!("dtkc.{key}"), reason });
     }
-    let k = metadata.k();
-    let inputs = [("image", DataType::Uint8, vec![image.height, image.width, image.channels])];
     let outputs = [
         ("cluster", DataType::Int64, vec![]),
-        ("probabilities", DataType::Float, vec![k]),
-        ("embedding", DataType::Float, vec![metadata.embedding_size]),
+        ("probabilities", DataType::Float, vec![Some(metadata.k())]),
+        ("embedding", DataType::Float, vec![Some(embedding)]),
     ];
     for (values, expected, role) in [(&graph.input, &inputs[..], "input"), (&graph.output, &outputs[..], "output")] {
         for (name, kind, dims) in expected {
@@ -172,31 +199,38 @@ fn check_interface(graph: &Graph, metadata: &Metadata) -> Result<(), OnnxError> 
             check_value(value, *kind, dims)
                 .map_err(|reason| OnnxError::Disagreement(format!("the graph's {role} `{name}` {reason}")))?;
         }
-        if role == "input" && values.len() != 1 {
-            return Err(OnnxError::Disagreement(format!("the graph has {} inputs instead of 1", values.len())));
+        if role == "input" && values.len() != expected.len() {
+            let (found, wanted) = (values.len(), expected.len());
+            return Err(OnnxError::Disagreement(format!("the graph has {found} inputs instead of {wanted}")));
         }
     }
     Ok(())
 }
 
-fn check_value(value: &ValueInfo, kind: DataType, dims: &[usize]) -> Result<(), String> {
+/// `dims` are those behind the batch; `None` is one that is known when the model runs.
+fn check_value(value: &ValueInfo, kind: DataType, dims: &[Option<usize>]) -> Result<(), String> {
     let Some(tensor) = value.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref()) else {
         return Err("is not a tensor".into());
     };
     if tensor.elem_type != kind as i32 {
         return Err(format!("is not of type {kind:?}"));
     }
-    let found: Vec<String> = tensor.shape.iter().flat_map(|shape| &shape.dim).map(dimension_text).collect();
-    let mut expected = vec![found.first().cloned().unwrap_or_default()];
-    expected.extend(dims.iter().map(usize::to_string));
-    if found != expected {
-        let wanted: Vec<String> = std::iter::once("batch".to_owned()).chain(expected.drain(1..)).collect();
+    let found: Vec<&Dimension> = tensor.shape.iter().flat_map(|shape| &shape.dim).collect();
+    let fits = |(dimension, wanted): (&&Dimension, &Option<usize>)| match (&dimension.value, wanted) {
+        (Some(DimensionValue::Size(size)), Some(wanted)) => usize::try_from(*size) == Ok(*wanted),
+        (value, None) => !matches!(value, Some(DimensionValue::Size(_))),
+        _ => false,
+    };
+    if found.len() != dims.len() + 1 || !found[1..].iter().zip(dims).all(fits) {
+        let found: Vec<String> = found.into_iter().map(dimension_text).collect();
+        let wanted = dims.iter().map(|size| size.map_or_else(|| TIME.to_owned(), |size| size.to_string()));
+        let wanted: Vec<String> = std::iter::once("batch".to_owned()).chain(wanted).collect();
         return Err(format!("has shape [{}] and the metadata says [{}]", found.join(", "), wanted.join(", ")));
     }
     Ok(())
 }
 
-fn dimension_text(dimension: &crate::proto::Dimension) -> String {
+fn dimension_text(dimension: &Dimension) -> String {
     match &dimension.value {
         Some(DimensionValue::Size(size)) => size.to_string(),
         Some(DimensionValue::Name(name)) => name.clone(),

@@ -13,6 +13,8 @@ const REQUEST_BYTES = 8 << 20;
 /** Requests under way at one time: one is worked on while the next one arrives. */
 const AT_ONCE = 2;
 
+const IMAGE_TYPES = $("files").accept;
+
 let drawing = false;
 const state = { images: [], models: [], limits: null, model: null, running: null, waiting: [] };
 
@@ -75,10 +77,14 @@ function useModel(model) {
   state.model = model;
   const { input, provenance } = model;
   const scores = Object.entries(model.metrics).map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`).join(", ");
+  const takes = input.kind === "sequences"
+    ? `sequences of ${plural(input.dim, "value")} a step, up to ${input.max_steps.toLocaleString("en")} steps`
+    : `${input.width} × ${input.height} pixels, ${input.color}; other sizes: ${input.resize}`;
+  showKind(input.kind);
   const rows = [
-    ["Input", `${input.width} × ${input.height} pixels, ${input.color}; other sizes: ${input.resize}`],
+    ["Input", takes],
     ["Clusters", String(model.k)],
-    ["Trained on", [provenance.dataset, plural(model.clusters.reduce((sum, c) => sum + c.size, 0), "image")].filter(Boolean).join(", ")],
+    ["Trained on", [provenance.dataset, plural(model.clusters.reduce((sum, c) => sum + c.size, 0), one(model))].filter(Boolean).join(", ")],
     ["Method", [provenance.method, provenance.preset].filter(Boolean).join(", ")],
     ["Scores", scores],
     ["Seed", String(provenance.seed)],
@@ -89,6 +95,22 @@ function useModel(model) {
   $("about-text").replaceChildren(list);
   $("about").hidden = false;
   draw();
+}
+
+/** What one item of a model is called. */
+const one = (model) => (model.input.kind === "sequences" ? "sequence" : "image");
+
+/** The words of the page follow what the model takes. */
+function showKind(kind) {
+  const tables = kind === "sequences";
+  document.body.dataset.kind = kind;
+  document.querySelector("#drop .first").textContent = tables ? "Drop tables to sort their sequences" : "Drop images to sort them";
+  document.querySelector("#drop .again").textContent = tables ? "Add more tables" : "Add more images";
+  document.querySelector("#drop p").textContent = tables
+    ? "CSV files: a column of ids tells sequences apart; without one, a file is a sequence."
+    : "A few or a few thousand, a folder or a zip. Or paste a picture from the clipboard.";
+  $("choose").textContent = tables ? "Choose tables" : "Choose images";
+  $("files").accept = tables ? ".csv,.tsv,text/csv" : IMAGE_TYPES;
 }
 
 /** Images in the order in which the page shows them. */
@@ -110,10 +132,10 @@ async function add(find) {
   const found = await find(problems);
   for (const problem of problems) note(problem, { bad: true });
   if (found.length === 0) {
-    if (problems.length === 0) note("There was no image in that.");
+    if (problems.length === 0) note(`There was no ${state.model ? one(state.model) : "image"} in that.`);
     return;
   }
-  const images = found.map(({ name, file }) => ({ name, file, url: URL.createObjectURL(file), result: null }));
+  const images = found.map(({ name, file, picture }) => ({ name, file, url: URL.createObjectURL(picture ?? file), result: null }));
   state.images.push(...images);
   state.waiting.push(...images);
   document.body.classList.add("has-images");
@@ -241,13 +263,13 @@ function wire() {
   $("files").addEventListener("change", () => {
     const files = [...$("files").files];
     $("files").value = "";
-    add((problems) => fromFiles(files, problems));
+    add((problems) => fromFiles(files, problems, state.model?.input));
   });
   addEventListener("paste", (event) => {
     if (event.target instanceof HTMLInputElement || !event.clipboardData) return;
     if ([...event.clipboardData.items].some((item) => item.kind === "file")) {
       event.preventDefault();
-      add((problems) => fromTransfer(event.clipboardData, problems));
+      add((problems) => fromTransfer(event.clipboardData, problems, state.model?.input));
     }
   });
   const holdsFiles = (event) => event.dataTransfer?.types.includes("Files");
@@ -261,11 +283,14 @@ function wire() {
     if (!holdsFiles(event)) return;
     event.preventDefault();
     $("veil").hidden = true;
-    add((problems) => fromTransfer(event.dataTransfer, problems));
+    add((problems) => fromTransfer(event.dataTransfer, problems, state.model?.input));
   });
   $("model").addEventListener("change", () => {
     stop();
+    const before = state.model;
     useModel(state.models.find((model) => model.name === $("model").value));
+    // What was dropped for one kind of model is nothing to the other.
+    if (before.input.kind !== state.model.input.kind || before.input.dim !== state.model.input.dim) clear();
     history.replaceState(null, "", `#model=${encodeURIComponent(state.model.name)}`);
     forgetResults();
     run();

@@ -1,6 +1,8 @@
 // From what was dropped, pasted or chosen to a list of image files: folders are walked, zips are unpacked here, so
 // that their pictures can be shown too.
 
+import { isTable, picture, sequences } from "./sequences.js";
+
 const IMAGE = /\.(png|jpe?g|jpe|jfif|gif|bmp|webp|tiff?|pnm|pbm|pgm|ppm|pam)$/i;
 const ZIP = /\.zip$/i;
 const MOST_FILES = 20000;
@@ -21,8 +23,26 @@ function isImageHead(bytes) {
   return webp || bmp || starts.some((start) => text.startsWith(start)) || /^(P[1-6](\s+[\d#]|#)|P7\r?\n)/.test(text);
 }
 
+/** The sequences of tables, each with its picture, for a model that takes `dim` values a step. */
+async function fromTables(files, problems, dim) {
+  const found = [];
+  for (const file of files) {
+    try {
+      if (!isTable(file)) throw new Error("it is no table, and the model takes sequences; drop CSV files");
+      const path = file.path ?? file.name;
+      for (const { name, values } of sequences(await file.text(), path, dim)) {
+        if (found.length === MOST_FILES) break;
+        found.push({ name, file: new Blob([JSON.stringify(values)]), picture: await picture(values) });
+      }
+    } catch (error) {
+      problems.push(`${file.name}: ${error.message}`);
+    }
+  }
+  return found;
+}
+
 /** The images of a drop or a paste; `problems` collects sentences about what could not be read. */
-export async function fromTransfer(transfer, problems) {
+export async function fromTransfer(transfer, problems, input) {
   // Entries must be taken before the first await: the browser empties the list afterwards.
   const items = [...(transfer.items ?? [])].filter((item) => item.kind === "file");
   const entries = items.map((item) => item.webkitGetAsEntry?.() ?? null);
@@ -33,11 +53,12 @@ export async function fromTransfer(transfer, problems) {
     if (entries[i]?.isDirectory) await walk(entries[i], "", files);
     else if (plain[i]) files.push(plain[i]);
   }
-  return fromFiles(files, problems);
+  return fromFiles(files, problems, input);
 }
 
-/** The images among files, zips unpacked. */
-export async function fromFiles(files, problems) {
+/** The images among files, zips unpacked; or what tables hold, where the model's `input` is sequences. */
+export async function fromFiles(files, problems, input) {
+  if (input?.kind === "sequences") return fromTables(files, problems, input.dim);
   const images = [];
   let others = 0;
   for (const file of files) {

@@ -24,6 +24,7 @@ export class Groups {
 
   /** Draws everything anew; pictures that are already there are only moved. */
   draw({ images, model, order, sort }) {
+    this.one = model.input.kind === "sequences" ? "sequence" : "image";
     const groups = new Map();
     const failed = [];
     for (const image of images) {
@@ -36,7 +37,7 @@ export class Groups {
       order === "size" ? groups.get(b).length - groups.get(a).length || a - b : a - b);
     const total = images.filter((image) => image.result && !image.result.error).length;
     const sections = clusters.map((id) => this.section(model.clusters[id], sorted(groups.get(id), sort), total));
-    if (failed.length > 0) sections.push(failedSection(failed));
+    if (failed.length > 0) sections.push(failedSection(failed, this.one));
     const empty = model.clusters.filter((cluster) => !groups.has(cluster.id));
     if (total > 0 && empty.length > 0) sections.push(this.emptyClusters(empty));
     place($("results"), sections);
@@ -49,7 +50,7 @@ export class Groups {
     const { section, name, count, detail, list, more } = cached;
     if (name.textContent !== cluster.name) name.textContent = cluster.name;
     name.setAttribute("aria-label", `${cluster.name}, rename`);
-    count.textContent = plural(images.length, "image");
+    count.textContent = plural(images.length, this.one);
     const mean = images.reduce((sum, image) => sum + image.result.confidence, 0) / images.length;
     const trained = cluster.size > 0 ? `, ${percent(cluster.share)} in training` : "";
     detail.textContent = `${percent(images.length / total)} of yours${trained} · ${percent(mean)} sure on average`;
@@ -95,13 +96,13 @@ export class Groups {
   drawModel(model) {
     const share = (cluster) => (cluster.size > 0 ? el("small", {}, percent(cluster.share)) : null);
     const trained = model.clusters.some((cluster) => cluster.size > 0) ? ", here with their shares in training" : "";
-    const text = `${model.name} sorts images into ${plural(model.k, "cluster")}${trained}. Click one to name it.`;
+    const text = `${model.name} sorts ${model.input.kind} into ${plural(model.k, "cluster")}${trained}. Click one to name it.`;
     $("known").replaceChildren(el("p", {}, text), this.chips(model.clusters, share));
   }
 
   emptyClusters(clusters) {
     const row = this.chips(clusters);
-    row.prepend(el("span", {}, "No image in:"));
+    row.prepend(el("span", {}, `No ${this.one} in:`));
     return row;
   }
 
@@ -151,9 +152,9 @@ function newSection(cluster, edit) {
   return { section, name, count, detail, list, more };
 }
 
-function failedSection(images) {
+function failedSection(images, one) {
   const line = (image) => el("li", {}, el("b", {}, image.name), " ", el("span", {}, image.result.error));
-  const count = el("span.count", {}, plural(images.length, "image"));
+  const count = el("span.count", {}, plural(images.length, one));
   const head = el("header", {}, el("span.dot"), el("h2", {}, "Could not be used"), count);
   const list = el("ul", {}, ...images.slice(0, 200).map(line));
   if (images.length > 200) list.append(el("li", {}, `and ${images.length - 200} more; the CSV has all of them`));
@@ -161,11 +162,12 @@ function failedSection(images) {
 }
 
 function drawSummary(images, clusters, groups, model) {
+  const one = model.input.kind === "sequences" ? "sequence" : "image";
   const failed = images.filter((image) => image.result?.error).length;
   const assigned = images.filter((image) => image.result && !image.result.error);
   const figure = (value, text, kind = "div") => el(kind, {}, el("b", {}, value), el("span", {}, text));
   const figures = [
-    figure(images.length.toLocaleString("en"), images.length === 1 ? "image" : "images"),
+    figure(images.length.toLocaleString("en"), images.length === 1 ? one : model.input.kind),
     figure(`${clusters.length} of ${model.k}`, "clusters"),
   ];
   if (assigned.length > 0) {
@@ -177,7 +179,7 @@ function drawSummary(images, clusters, groups, model) {
   const part = (id) => {
     const count = groups.get(id).length;
     const show = () => $(`cluster-${id}`).scrollIntoView({ behavior: "smooth" });
-    return el("i", { "--hue": hue(id), "--count": count, title: `${model.clusters[id].name}: ${plural(count, "image")}`, onclick: show });
+    return el("i", { "--hue": hue(id), "--count": count, title: `${model.clusters[id].name}: ${plural(count, one)}`, onclick: show });
   };
   $("share").replaceChildren(...clusters.map(part));
   const text = clusters.map((id) => `${model.clusters[id].name}: ${groups.get(id).length}`).join(", ");

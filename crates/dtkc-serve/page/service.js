@@ -86,17 +86,25 @@ const modelPath = (model) => `v1/models/${encodeURIComponent(model)}`;
 export const models = () => call("v1/models");
 
 export async function assign(model, files, signal) {
-  const form = new FormData();
-  files.forEach((file, index) => form.append("image", file, String(index)));
-  const answer = await call(`${modelPath(model.name)}/assign`, { method: "POST", body: form, signal });
-  return fromModel(model, answer).images;
+  const answer = await call(`${modelPath(model.name)}/assign`, { method: "POST", ...(await content(model, files)), signal });
+  return fromModel(model, answer)[model.input.kind];
 }
 
 export async function probabilities(model, file, signal) {
+  const path = `${modelPath(model.name)}/assign?top_k=${model.k}`;
+  const answer = await call(path, { method: "POST", ...(await content(model, [file])), signal });
+  return fromModel(model, answer)[model.input.kind][0].top ?? [];
+}
+
+/** Images go as files of a form; of a sequence the file is its steps in JSON. */
+async function content(model, files) {
+  if (model.input.kind === "sequences") {
+    const steps = await Promise.all(files.map((file) => file.text()));
+    return { headers: { "content-type": "application/json" }, body: `{"sequences":[${steps.join(",")}]}` };
+  }
   const form = new FormData();
-  form.append("image", file, "0");
-  const answer = await call(`${modelPath(model.name)}/assign?top_k=${model.k}`, { method: "POST", body: form, signal });
-  return fromModel(model, answer).images[0].top ?? [];
+  files.forEach((file, index) => form.append("image", file, String(index)));
+  return { body: form };
 }
 
 export const rename = (model, cluster, name) =>

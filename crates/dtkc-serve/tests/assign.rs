@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use common::{EMBEDDING, K, SIDE, Server, multipart, pixels, png, reference, zip_of};
 use dtkc_item::Resize;
+use dtkc_onnx::InputSpec;
 use dtkc_testing::model::{metadata, network};
 use serde_json::json;
 
@@ -184,7 +185,9 @@ fn an_image_of_another_size_is_brought_to_the_models_by_the_models_own_rule() {
     let wide = dtkc_testing::files::png(S, 3 * S, &wide);
     for resize in [Resize::Crop, Resize::Fit, Resize::Stretch] {
         let mut metadata = metadata(SIDE, K);
-        metadata.input.image.resize = resize;
+        if let InputSpec::Image(input) = &mut metadata.input {
+            input.image.resize = resize;
+        }
         let server = Server::with_model(&dtkc_onnx::write(&network(1, SIDE, K), &metadata).unwrap(), &[]);
         assert_eq!(server.get("/v1/models/small").json()["input"]["resize"], resize.to_string());
         let confidence = |image: &[u8]| {

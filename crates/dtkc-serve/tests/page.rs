@@ -253,3 +253,40 @@ fn the_docs_work_without_anything_from_outside() {
     assert!(from.iter().all(|o| *o == server.url || *o == "null"), "{from:?}");
     assert_eq!(browser.log(), Vec::<String>::new());
 }
+
+#[test]
+fn a_table_is_drawn_and_its_sequences_are_grouped() {
+    let Some(browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("pens.onnx"), dtkc_testing::model::sequence_model(3, 2)).unwrap();
+    let mut table = "id,x,y\n".to_owned();
+    for number in 0..12 {
+        for step in 0..20 {
+            let turn = step as f32 * 0.3 * (1.0 + number as f32 / 4.0);
+            table += &format!("pen {number},{},{}\n", turn.cos() * number as f32, turn.sin());
+        }
+    }
+    let path = folder.path().join("pens.csv");
+    std::fs::write(&path, &table).unwrap();
+    let wrong = folder.path().join("three.csv");
+    std::fs::write(&wrong, "x,y,z\n1,2,3\n").unwrap();
+    let model = folder.path().join("pens.onnx").to_str().unwrap().to_owned();
+    let server = Server::in_folder(folder, &["--model", &model]);
+    browser.open(&server.url);
+    browser.wait(READY);
+    assert_eq!(browser.run("return document.querySelector('#choose').textContent"), json!("Choose tables"));
+    browser.choose("#files", &[&path, &wrong]);
+    browser.wait(&done(13));
+    browser.screenshot("sequences-light");
+    assert_eq!(browser.run("return document.querySelectorAll('.thumb').length"), json!(12));
+    let drawn = "return [...document.querySelectorAll('.thumb img')].filter((i) => i.naturalWidth === 160).length";
+    assert_eq!(browser.run(drawn), json!(12));
+    let failed = browser.run("return document.querySelector('.failed').textContent");
+    assert!(failed.as_str().unwrap().contains("3 values a step and the model takes 2"), "{failed}");
+    let answer = server.post("/v1/assign", "text/csv", table.as_bytes()).json();
+    for one in answer["sequences"].as_array().unwrap() {
+        let name = one["name"].as_str().unwrap();
+        let shown = browser.run(&format!("return document.querySelector('[title=\"{name}\"]').closest('.cluster').id"));
+        assert_eq!(shown, json!(format!("cluster-{}", one["cluster"])));
+    }
+}

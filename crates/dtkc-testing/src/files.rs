@@ -76,6 +76,28 @@ pub fn tar<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Vec<u8> {
     tar.into_inner().unwrap()
 }
 
+/// A NumPy array of numbers of 32 bits in row-major order.
+pub fn npy(shape: &[usize], values: &[f32]) -> Vec<u8> {
+    npy_of("<f4", shape, values.iter().flat_map(|value| value.to_le_bytes()))
+}
+
+/// A NumPy array of whole numbers of 64 bits.
+pub fn npy_integers(values: &[i64]) -> Vec<u8> {
+    npy_of("<i8", &[values.len()], values.iter().flat_map(|value| value.to_le_bytes()))
+}
+
+fn npy_of(kind: &str, shape: &[usize], data: impl Iterator<Item = u8>) -> Vec<u8> {
+    let shape: String = shape.iter().map(|size| format!("{size}, ")).collect();
+    let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({shape}), }}");
+    header.push_str(&" ".repeat(63 - (10 + header.len()) % 64));
+    header.push('\n');
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
 /// An IDX file of bytes.
 pub fn idx(dims: &[u32], values: &[u8]) -> Vec<u8> {
     let mut bytes = vec![0, 0, 8, dims.len() as u8];

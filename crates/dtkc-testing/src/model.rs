@@ -1,7 +1,7 @@
 //! A small model file with random weights: the same seed gives the same bytes.
 
 use dtkc_item::{Color, ImageSpec, ItemShape, Resize};
-use dtkc_onnx::{Cluster, InputSpec, Layer, Metadata, Network, Weights};
+use dtkc_onnx::{Cluster, GruOutput, GruWeights, ImageInput, InputSpec, Layer, Metadata, Network, Weights};
 
 use crate::Noise;
 
@@ -41,9 +41,31 @@ pub fn network(seed: u64, side: usize, clusters: usize) -> Network {
 
 /// What a model file says about such a network.
 pub fn metadata(side: usize, clusters: usize) -> Metadata {
-    let input = InputSpec { image: spec(side), filter: "triangle".into() };
+    let input = ImageInput { image: spec(side), filter: "triangle".into() }.into();
     let clusters = vec![Cluster { name: None, size: 10 }; clusters];
     Metadata { embedding_size: EMBEDDING, ..Metadata::new(input, clusters) }
+}
+
+/// A model for sequences of `dim` values a step with [`CLUSTERS`] clusters.
+pub fn sequence_model(seed: u64, dim: usize) -> Vec<u8> {
+    let clusters = vec![Cluster { name: None, size: 10 }; CLUSTERS];
+    let metadata = Metadata::new(InputSpec::Sequence { dim }, clusters);
+    dtkc_onnx::write(&sequence_network(seed, dim), &metadata).unwrap()
+}
+
+/// A bidirectional GRU with random weights before a clustering module, large enough that every cluster gets sequences.
+pub fn sequence_network(seed: u64, dim: usize) -> Network {
+    let (mut noise, units) = (Noise(seed), 8);
+    let layers = vec![
+        Layer::Standardize { mean: vec![0.0; dim], deviation: vec![1.0; dim] },
+        Layer::Gru { forward: noise.gru(dim, units), backward: noise.gru(dim, units), keep: GruOutput::Last },
+        noise.dense(2 * units, EMBEDDING, 1.0),
+        Layer::Relu,
+        Layer::Embedding,
+        noise.dense(EMBEDDING, CLUSTERS, 1.5),
+        Layer::Softmax,
+    ];
+    Network { input: ItemShape::Sequence { dim }, layers }
 }
 
 /// Gray images of that side; others are fitted in.
@@ -56,6 +78,16 @@ impl Noise {
     pub fn conv(&mut self, from: usize, to: usize, scale: f32, padding: usize) -> Layer {
         let weight = Weights::new([to, from, 3, 3], self.values(to * from * 9, scale));
         Layer::Conv { weight, bias: self.values(to, 0.1), padding: [padding; 4] }
+    }
+
+    /// One direction of a GRU.
+    pub fn gru(&mut self, from: usize, units: usize) -> GruWeights {
+        GruWeights {
+            input: Weights::new([3 * units, from], self.values(3 * units * from, 1.5)),
+            recurrent: Weights::new([3 * units, units], self.values(3 * units * units, 0.8)),
+            input_bias: self.values(3 * units, 0.2),
+            recurrent_bias: self.values(3 * units, 0.2),
+        }
     }
 
     /// A dense layer.

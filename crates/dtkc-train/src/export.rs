@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
-use dtkc_onnx::{Cluster, InputSpec, Metadata, Network, Parity, Provenance};
+use dtkc_onnx::{Cluster, ImageInput, Metadata, Network, Parity, Provenance};
 use serde::Serialize;
 
 use crate::error::TrainError;
@@ -89,7 +89,7 @@ fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainErro
     }
     let resize = resize.or(config.data.resize).unwrap_or(Resize::Fit);
     let image = ImageSpec { height: shape.height, width: shape.width, color, resize };
-    let input = InputSpec { image, filter: dtkc_image::FILTER.into() };
+    let input = ImageInput { image, filter: dtkc_image::FILTER.into() }.into();
     let clusters = saved.order.iter().map(|&old| Cluster { name: None, size: saved.sizes[old] }).collect();
     Ok(Metadata {
         provenance: Provenance {

@@ -74,9 +74,9 @@ impl MergeArgs {
             let more = json!({ "failed_list": merged.failed_list });
             report::json(&merged.summary, seconds, merged.summary.images, more)?;
         } else if !self.quiet {
-            report::table(&merged.summary, false)?;
+            report::table(&merged.summary, merged.kind, false)?;
         }
-        report::warn_failures(&merged.summary, merged.failed_list.as_deref());
+        report::warn_failures(&merged.summary, merged.kind, merged.failed_list.as_deref());
         Ok(())
     }
 }

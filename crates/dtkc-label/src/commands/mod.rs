@@ -7,7 +7,7 @@ mod report;
 use clap::{Parser, Subcommand};
 use dtkc_label::LabelError;
 
-/// Sorts every image of a collection into the clusters of a model.
+/// Sorts every image or sequence of a collection into the clusters of a model.
 #[derive(Parser)]
 #[command(version, about, args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(after_help = label::EXAMPLES)]

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::Path;
 
+use dtkc_item::ItemKind;
 use dtkc_label::table;
 use dtkc_label::tally::Summary;
 use serde_json::{Value, json};
 
 /// The table, beside the rows where these are on standard output.
-pub fn table(summary: &Summary, to_stderr: bool) -> anyhow::Result<()> {
-    let text = table::render(summary);
+pub fn table(summary: &Summary, kind: ItemKind, to_stderr: bool) -> anyhow::Result<()> {
+    let text = table::render(summary, kind);
     match to_stderr {
         true => std::io::stderr().write_all(text.as_bytes())?,
         false => std::io::stdout().write_all(text.as_bytes())?,
@@ -30,7 +31,7 @@ pub fn json(summary: &Summary, seconds: f64, processed: u64, more: Value) -> any
 }
 
 /// One line on what failed, and where to look.
-pub fn warn_failures(summary: &Summary, list: Option<&Path>) {
+pub fn warn_failures(summary: &Summary, kind: ItemKind, list: Option<&Path>) {
     if summary.failed == 0 {
         return;
     }
@@ -43,5 +44,5 @@ pub fn warn_failures(summary: &Summary, list: Option<&Path>) {
         None => "see the column error".to_owned(),
     };
     let (failed, images) = (dtkc_human::count(summary.failed), dtkc_human::count(summary.images));
-    eprintln!("warning: {failed} of {images} images could not be labelled ({}); {place}", kinds.join(", "));
+    eprintln!("warning: {failed} of {images} {kind} could not be labelled ({}); {place}", kinds.join(", "));
 }

@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, layout: &Layout) -> Result<impl Iterator<Item = 
     Ok((0..reader.num_row_groups()).flat_map(move |group| {
         let rows = reader.get_row_group(group).and_then(|group| read_group(group.as_ref(), &columns));
         match rows {
-            Ok(rows) => rows.into_iter().map(|row| Ok((row, vec![]))).collect(),
+            Ok(rows) => rows.into_iter().map(|row| Ok((row, None))).collect(),
             Err(error) => vec![Err(LabelError::wrap(&path, error))],
         }
     }))
@@ -175,7 +175,8 @@ mod tests {
             };
             let rows: Vec<Row> = rows.into_iter().map(fit).collect();
             let mut writer = Box::new(ParquetWriter::new(File::create(&path).unwrap(), &path, &layout).unwrap());
-            (0..times).for_each(|_| writer.write(&rows, &[]).unwrap());
+            let none = dtkc_item::Items::empty(dtkc_item::ItemShape::Sequence { dim: 1 });
+            (0..times).for_each(|_| writer.write(&rows, &none).unwrap());
             writer.finish().unwrap();
             let back: Vec<Row> = read(&path, &layout).unwrap().map(|stored| stored.unwrap().0).collect();
             prop_assert_eq!(back.len(), rows.len() * times);

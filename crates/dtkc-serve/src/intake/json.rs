@@ -1,17 +1,15 @@
-//! Images in a JSON body. Nothing is kept of it but the images themselves, which stay where they are in the body, and
-//! reading ends with the first image too many: a body of a few kilobytes may unpack to millions of them.
+//! Images in a JSON body. Nothing is kept of it but the images themselves, which stay where they are in the body.
 
 use std::fmt;
 
 use actix_web::web::Bytes;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, de};
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use utoipa::ToSchema;
 
-use super::Options;
 use super::budget::Held;
-use super::name::{LONGEST, name};
-use crate::engine::{Content, Upload};
+use super::list::{Given, Name, Parsed, Reading, read};
+use crate::engine::Content;
 use crate::error::ApiError;
 
 /// Images in base64, with the same options as the query.
@@ -49,137 +47,30 @@ pub struct NamedImage {
     data: String,
 }
 
-/// What a body holds; the base64 is decoded later, by a worker.
-#[derive(Debug, Default)]
-pub struct Parsed {
-    /// The images.
-    pub uploads: Vec<Upload>,
-    /// The options.
-    pub options: Options,
-}
-
-/// Reads a body with at most `most` images. What is not simply a part of the body is counted by `held`.
+/// Reads a body with at most `most` images; the base64 is decoded later, by a worker. What is not simply a part of the body
+/// is counted by `held`.
 pub fn parse(body: &Bytes, most: usize, held: &mut Held) -> Result<Parsed, ApiError> {
-    let mut reading = Reading { body, most, held, problem: None };
-    let mut json = serde_json::Deserializer::from_slice(body);
-    let parsed = json.deserialize_map(Whole(&mut reading)).and_then(|parsed| json.end().map(|()| parsed));
-    match (reading.problem, parsed) {
-        (Some(problem), _) => Err(problem),
-        (None, parsed) => parsed.map_err(|error| ApiError::BadJson(error.to_string())),
-    }
+    read(body, Images(body), most, held)
 }
 
-/// What all parts of the reader share.
-struct Reading<'a> {
-    body: &'a Bytes,
-    most: usize,
-    held: &'a mut Held,
-    /// Why reading stopped, where that is no fault of the JSON.
-    problem: Option<ApiError>,
-}
+/// Images of a body.
+#[derive(Clone, Copy)]
+struct Images<'a>(&'a Bytes);
 
-impl Reading<'_> {
-    fn stop<E: Error>(&mut self, problem: ApiError) -> E {
-        self.problem = Some(problem);
-        E::custom("stopped")
-    }
+impl Given for Images<'_> {
+    const LIST: &'static str = "images";
 
-    /// Counts memory that is not part of the body.
-    fn count<E: Error>(&mut self, bytes: usize) -> Result<(), E> {
-        self.held.grow(bytes as u64).map_err(|problem| self.stop(problem))
-    }
-}
-
-struct Whole<'a, 'b>(&'a mut Reading<'b>);
-
-#[derive(Deserialize)]
-#[serde(field_identifier, rename_all = "snake_case")]
-enum Field {
-    Images,
-    TopK,
-    Embedding,
-}
-
-impl<'de> Visitor<'de> for Whole<'_, '_> {
-    type Value = Parsed;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with 'images'")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Parsed, A::Error> {
-        let (mut uploads, mut options) = (None, Options::default());
-        while let Some(field) = map.next_key()? {
-            match field {
-                Field::Images if uploads.is_none() => uploads = Some(map.next_value_seed(Images(self.0))?),
-                Field::TopK if options.top_k.is_none() => {
-                    options.top_k = map.next_value::<Option<Count>>()?.map(|count| count.0);
-                }
-                Field::Embedding if options.embedding.is_none() => options.embedding = map.next_value()?,
-                Field::Images => return Err(A::Error::duplicate_field("images")),
-                Field::TopK => return Err(A::Error::duplicate_field("top_k")),
-                Field::Embedding => return Err(A::Error::duplicate_field("embedding")),
-            }
-        }
-        let uploads = uploads.ok_or_else(|| A::Error::missing_field("images"))?;
-        Ok(Parsed { uploads, options })
-    }
-}
-
-/// A whole number that is not negative.
-struct Count(u32);
-
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Number;
-        impl Visitor<'_> for Number {
-            type Value = Count;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a whole number from 0 to 10000")
-            }
-            fn visit_u64<E: Error>(self, value: u64) -> Result<Count, E> {
-                let wrong = |_| E::invalid_value(de::Unexpected::Unsigned(value), &self);
-                u32::try_from(value).map(Count).map_err(wrong)
-            }
-        }
-        deserializer.deserialize_u32(Number)
-    }
-}
-
-struct Images<'a, 'b>(&'a mut Reading<'b>);
-
-impl<'de> DeserializeSeed<'de> for Images<'_, '_> {
-    type Value = Vec<Upload>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Upload>, D::Error> {
-        deserializer.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Images<'_, '_> {
-    type Value = Vec<Upload>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of images")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut images: A) -> Result<Vec<Upload>, A::Error> {
-        let mut uploads: Vec<Upload> = Vec::new();
-        while uploads.len() < self.0.most {
-            let Some((given, content)) = images.next_element_seed(Image(self.0))? else { return Ok(uploads) };
-            let name = given.unwrap_or_else(|| uploads.len().to_string());
-            self.0.count(size_of::<Upload>() + name.len())?;
-            uploads.push(Upload { name, content: Content::Base64(content) });
-        }
-        match images.next_element::<IgnoredAny>()? {
-            None => Ok(uploads),
-            Some(_) => Err(self.0.stop(ApiError::TooManyImages { limit: self.0.most })),
-        }
+    fn next<'de, A: SeqAccess<'de>>(
+        reading: &mut Reading<'_, Self>,
+        list: &mut A,
+    ) -> Result<Option<(Option<String>, Content)>, A::Error> {
+        let next = list.next_element_seed(Image(reading))?;
+        Ok(next.map(|(name, text)| (name, Content::Base64(text))))
     }
 }
 
 /// One image: its name, where it has one, and its data.
-struct Image<'a, 'b>(&'a mut Reading<'b>);
+struct Image<'a, 'b, 'c>(&'a mut Reading<'b, Images<'c>>);
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
@@ -188,7 +79,7 @@ enum ImageField {
     Data,
 }
 
-impl<'de> DeserializeSeed<'de> for Image<'_, '_> {
+impl<'de> DeserializeSeed<'de> for Image<'_, '_, '_> {
     type Value = (Option<String>, Bytes);
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -196,7 +87,7 @@ impl<'de> DeserializeSeed<'de> for Image<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Image<'_, '_> {
+impl<'de> Visitor<'de> for Image<'_, '_, '_> {
     type Value = (Option<String>, Bytes);
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -226,9 +117,9 @@ impl<'de> Visitor<'de> for Image<'_, '_> {
 }
 
 /// A string of the body: the place where it is, or a copy where it is written with escapes.
-struct Text<'a, 'b>(&'a mut Reading<'b>);
+struct Text<'a, 'b, 'c>(&'a mut Reading<'b, Images<'c>>);
 
-impl<'de> DeserializeSeed<'de> for Text<'_, '_> {
+impl<'de> DeserializeSeed<'de> for Text<'_, '_, '_> {
     type Value = Bytes;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Bytes, D::Error> {
@@ -236,7 +127,7 @@ impl<'de> DeserializeSeed<'de> for Text<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Text<'_, '_> {
+impl<'de> Visitor<'de> for Text<'_, '_, '_> {
     type Value = Bytes;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -245,7 +136,7 @@ impl<'de> Visitor<'de> for Text<'_, '_> {
 
     fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Bytes, E> {
         // What is borrowed is part of the body: the reader was given nothing else.
-        Ok(self.0.body.slice_ref(text.as_bytes()))
+        Ok(self.0.given.0.slice_ref(text.as_bytes()))
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Bytes, E> {
@@ -254,30 +145,12 @@ impl<'de> Visitor<'de> for Text<'_, '_> {
     }
 }
 
-/// A name, cut to what answers repeat before it is copied.
-struct Name(String);
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Cut;
-        impl Visitor<'_> for Cut {
-            type Value = Name;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a name of at most {LONGEST} bytes")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Name, E> {
-                Ok(Name(name(text)))
-            }
-        }
-        deserializer.deserialize_str(Cut)
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::intake::Budget;
+    use crate::engine::Upload;
+    use crate::intake::{Budget, Options};
 
     fn read(body: &str) -> Result<Parsed, ApiError> {
         parse(&Bytes::copy_from_slice(body.as_bytes()), 1000, &mut Held::default())

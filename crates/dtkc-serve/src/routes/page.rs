@@ -16,7 +16,7 @@ type File = (&'static str, &'static str, &'static str);
 
 const JS: &str = "text/javascript; charset=utf-8";
 
-const FILES: [File; 10] = [
+const FILES: [File; 11] = [
     ("/", "text/html; charset=utf-8", include_str!("../../page/index.html")),
     ("/page/style.css", "text/css; charset=utf-8", include_str!("../../page/style.css")),
     ("/page/icon.svg", "image/svg+xml", include_str!("../../page/icon.svg")),
@@ -24,6 +24,7 @@ const FILES: [File; 10] = [
     ("/page/dom.js", JS, include_str!("../../page/dom.js")),
     ("/page/service.js", JS, include_str!("../../page/service.js")),
     ("/page/files.js", JS, include_str!("../../page/files.js")),
+    ("/page/sequences.js", JS, include_str!("../../page/sequences.js")),
     ("/page/groups.js", JS, include_str!("../../page/groups.js")),
     ("/page/dialogs.js", JS, include_str!("../../page/dialogs.js")),
     ("/page/table.js", JS, include_str!("../../page/table.js")),
