@@ -1,7 +1,7 @@
 //! A trained network on a dataset: shares always, agreement where there are labels.
 
 use dtkc_dataset::{DataError, Dataset};
-use dtkc_item::{Batch, Items};
+use dtkc_item::Batch;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -101,8 +101,7 @@ fn in_order(dataset: &Dataset) -> impl Iterator<Item = Result<Batch, DataError>>
     let len = dataset.len();
     (0..len).step_by(READ).map(move |start| {
         let range = start..(start + READ).min(len);
-        let shape = dataset.require_images()?;
-        let items = Items::Images { shape, pixels: dataset.read_range(range.clone())? };
+        let items = dataset.items_of(range.clone())?;
         Ok(Batch { indices: range.collect(), items })
     })
 }

@@ -1,6 +1,6 @@
 //! Memory of a training step on the CPU.
 
-use dtkc_core::{Padding, Tap, ValidModel};
+use dtkc_core::{Padding, RecurrentConfig, Tap, ValidModel};
 use dtkc_item::ImageShape;
 
 /// What the allocator and small tensors add to activations and gradients: measured, see the table below.
@@ -13,6 +13,26 @@ const OTHER_SIZES: f64 = 64.0 * MIB;
 /// Weights, their gradients, two moments, the best epoch's and a clone while a step is made.
 const COPIES: f64 = 6.0;
 const MIB: f64 = 1024.0 * 1024.0;
+/// Units come in whole register tiles of at most so many lanes.
+const LANES: usize = 32;
+
+/// Bytes that a step over `rows` sequences of `steps` steps in all takes: what is held of every step for the backward pass,
+/// its values and the gradients of the largest layer, and the kernels over all pairs.
+pub(super) fn sequence_memory(model: &ValidModel, rows: usize, steps: usize) -> u64 {
+    /// Matrices over all pairs of rows that a loss with its gradients holds at once.
+    const PAIRS: usize = 24;
+    let RecurrentConfig { layers, units } = model.config().network.recurrent;
+    let dim = model.config().input.dim().unwrap_or(0);
+    // Gates and state of both directions in whole register tiles, and the states that the next layer takes.
+    let kept = 10 * units.next_multiple_of(LANES);
+    let held = layers * kept + 2 * units * (layers - 1) + 3 * dim;
+    let gradients = 4 * units;
+    let values = 4.0 * steps as f64 * (held + gradients) as f64;
+    let pairs = 4.0 * (PAIRS * rows * rows) as f64;
+    let hidden = 2 * units + model.config().clusters + model.fine_clusters();
+    let sums = layers * 6 * units * (dim.max(2 * units) + units) + model.config().network.hidden * hidden;
+    (AROUND * values + OTHER_SIZES.min(values / 2.0) + pairs + 4.0 * COPIES * sums as f64) as u64
+}
 
 /// Bytes that a step over `rows` rows takes, `compared` of which the companion objectives see (0 without them): what is held
 /// for the backward pass, the two largest gradients, and the kernels.
@@ -30,7 +50,7 @@ pub(super) fn step_memory(model: &ValidModel, rows: usize, compared: usize) -> u
 /// Numbers that training changes.
 fn weights(model: &ValidModel) -> usize {
     let config = model.config();
-    let (mut channels, mut sum) = (config.input.channels, 0);
+    let (mut channels, mut sum) = (model.seen().channels, 0);
     for block in &config.network.blocks {
         let square = block.kernel * block.kernel;
         sum += square * block.filters * (channels + (block.convs - 1) * block.filters);

@@ -16,6 +16,7 @@ mod partners;
 mod preset;
 mod regroup;
 mod settings;
+mod sight;
 mod start;
 mod surroundings;
 

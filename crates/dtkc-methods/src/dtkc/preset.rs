@@ -4,7 +4,7 @@ use std::fmt;
 
 use dtkc_core::kernel::{BandwidthRule, Unfolding};
 use dtkc_core::loss::MembershipSum;
-use dtkc_core::{AugmentConfig, Init, Tap};
+use dtkc_core::{AugmentConfig, Init, SequenceViewConfig, Tap};
 
 use super::{PartnerConfig, Settings, StartConfig, StartKind};
 use crate::nearest::Likeness;
@@ -105,6 +105,7 @@ fn plus(settings: &mut Settings, plan: &mut TrainPlan) {
     settings.optim.schedule = Schedule::Cosine;
     settings.optim.final_lr = 0.01;
     settings.augment = AugmentConfig::strong();
+    settings.sequence_views = SequenceViewConfig::strong();
     // Clusters that are named from the first step split large classes and join small ones: see REPRODUCING.md.
     settings.network.fine = 8;
     settings.start = StartConfig { from: StartKind::Auto, share: 0.5 };

@@ -17,7 +17,8 @@ use super::seeding::first_centres;
 use super::settings::{Settings, images};
 use super::sums::Sums;
 use crate::learner::{
-    Answers, CLUSTERING, EpochEnd, EpochPlace, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
+    Answers, CLUSTERING, EpochEnd, EpochPlace, Extent, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace,
+    StepResult,
 };
 use crate::places::Pass;
 use crate::random::Random;
@@ -242,7 +243,7 @@ impl Learner for KmeansLearner {
         self.axes().network(self.shape)
     }
 
-    fn step_flops(&self, rows: usize) -> Option<f64> {
-        Some(2.0 * (rows * self.centres.len()) as f64)
+    fn step_flops(&self, extent: Extent) -> Option<f64> {
+        Some(2.0 * (extent.rows * self.centres.len()) as f64)
     }
 }

@@ -89,7 +89,7 @@ impl Learner for SpectralLearner {
         if stage > 0 {
             return Ok(());
         }
-        let shape = self.model.valid_config().config().input;
+        let Some(shape) = self.model.valid_config().config().input.image() else { return Ok(()) };
         let Settings { neighbours, by, affinity, .. } = self.settings;
         let by = by.for_clusters(self.clusters());
         announce(data, shape, by)?;
