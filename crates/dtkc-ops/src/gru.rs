@@ -20,9 +20,6 @@ pub enum GruStates {
     Last,
 }
 
-/// Buffers of a batch have lengths of this granularity, so that those of batches with nearly as many steps fit.
-const GRAIN: usize = 1 << 16;
-
 /// The weights of both directions, one after the other in every part.
 #[derive(Clone, Copy)]
 pub(crate) struct Weights<'a> {
@@ -88,7 +85,7 @@ impl Gru {
     pub(crate) fn forward(&self, x: &[f32], weights: Weights<'_>, y: &mut [f32], keep: bool) -> Option<Kept> {
         let packed = [0, 1].map(|d| Packed::forward(self.sizes, self.isa.lanes(), self.raw(weights, d)));
         let len = self.lengths.steps() * self.sizes.kept();
-        let mut kept = keep.then(|| Buffer::take(len.next_multiple_of(GRAIN)));
+        let mut kept = keep.then(|| Buffer::take_long(len));
         let width = 2 * self.sizes.units;
         let (mut steps, mut last) = match self.states {
             GruStates::All => (self.split(y, width), Vec::new()),
