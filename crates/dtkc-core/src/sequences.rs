@@ -91,13 +91,14 @@ impl StepMoments {
         self.sums.iter().all(|sum| sum.1.is_finite())
     }
 
-    fn means(&self) -> Vec<f32> {
+    /// The mean of every dimension.
+    pub fn means(&self) -> Vec<f32> {
         let mean = |(sum, first): (&(f64, f64), &f64)| (first + sum.0 / self.steps) as f32;
         self.sums.iter().zip(&self.first).map(mean).collect()
     }
 
     /// Standard deviations; 1 for a dimension that never changes, which is then 0 everywhere.
-    fn deviations(&self) -> Vec<f32> {
+    pub fn deviations(&self) -> Vec<f32> {
         let deviation = |sum: &(f64, f64)| {
             let mean = sum.0 / self.steps;
             let variance = (sum.1 / self.steps - mean * mean).max(0.0);

@@ -168,7 +168,7 @@ fn a_batch_may_be_used_again() {
 #[test]
 fn nonsense_is_refused() {
     let refused = |options| Batches::new(several_chunks(), options).unwrap_err().to_string();
-    assert_eq!(refused(LoadOptions { batch: 0, ..LoadOptions::default() }), "a batch needs at least one image");
+    assert_eq!(refused(LoadOptions { batch: 0, ..LoadOptions::default() }), "a batch needs at least one item");
     let text = refused(LoadOptions { window: Some(0), ..LoadOptions::default() });
     assert_eq!(text, "a shuffle window needs at least one chunk");
 }

@@ -124,6 +124,8 @@ pub struct Task {
     pub device: Device,
     /// What another run's pretraining has made: the learner's own has then no epochs.
     pub pretrained: Option<Arc<[NamedArray]>>,
+    /// Mean length of the items where they are sequences; 0 for images.
+    pub length: usize,
     /// Which restart it is, from 0: they may begin in different ways.
     pub restart: usize,
     /// What the restarts of a run have in common.

@@ -102,7 +102,7 @@ fn plus_is_resumed_to_the_same_bits() {
 }
 
 #[test]
-fn threads_and_streaming_change_no_weight() {
+fn the_number_of_threads_changes_no_weight() {
     let place = Place::new();
     let data = write(&place, "a.h5", waves(60));
     let checkpoint = |name: &str, more: &[&str]| {
@@ -120,7 +120,8 @@ fn waves_are_told_apart_and_evaluate_agrees() {
     let place = Place::new();
     let data = write(&place, "a.h5", waves(240));
     let out = place.path("run");
-    run(&mut fit("ddc", &data, &out, &["--epochs", "40", "--batch", "80", "--set", "network.recurrent.units=12"]));
+    let graph = ["--epochs", "20", "--batch", "80", "--set", "start.from=graph", "--set", "network.hidden=20"];
+    run(&mut fit("ddc", &data, &out, &graph));
     let acc = summary(&out)["acc"]["best"].as_f64().unwrap();
     assert!(acc > 0.95, "{acc}");
     let json = program().arg("evaluate").arg(&out).arg("--data").arg(&data).arg("--json").output().unwrap();

@@ -15,7 +15,7 @@ use dtkc_onnx::Network;
 use super::Settings;
 use super::flops::{sequence_flops, step_flops};
 use super::regroup::{Evidence, Joint};
-use super::sight::{Sight, learn_scaling};
+use super::sight::Sight;
 use super::start::StartKind;
 use super::surroundings::{Search, Surroundings};
 use crate::learner::{
@@ -23,6 +23,7 @@ use crate::learner::{
 };
 use crate::optimizer::Optimizer;
 use crate::places::{self, Pass, Purpose};
+use crate::sequences::learn_scaling;
 use crate::{LearnError, SettingError, Task, arrays};
 
 /// Images after which batch-norm statistics no longer change in a digit that matters.

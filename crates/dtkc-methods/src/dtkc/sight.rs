@@ -2,14 +2,12 @@
 
 use burn::tensor::Device;
 use dtkc_core::augment::{BatchKey, Steps};
-use dtkc_core::{Augmenter, Input, Model, SequenceAugmenter, Sequences, StepMoments, Views};
+use dtkc_core::{Augmenter, Input, Model, SequenceAugmenter, Views};
 use dtkc_item::{ItemShape, Items};
-use dtkc_ops::Lengths;
 
 use super::Settings;
-use crate::learner::Passes;
-use crate::places::Pass;
-use crate::{LearnError, SettingError};
+use crate::SettingError;
+use crate::sequences::clean_input;
 
 /// What makes items ready for the network.
 pub(super) struct Sight {
@@ -36,13 +34,7 @@ impl Sight {
 
     /// Items as the network sees them in evaluation.
     pub(super) fn clean(&self, model: &Model, items: &Items, device: &Device) -> Input {
-        match items.steps() {
-            Some((steps, lengths)) => {
-                let dim = items.shape().dim().unwrap_or(1);
-                Sequences::new(model.scaled(steps), dim, Lengths::new(&lengths), device).into()
-            }
-            None => model.valid_config().input(items.pixels().unwrap_or_default(), device).into(),
-        }
+        clean_input(model, items, device)
     }
 
     /// Items as the loss wants them: single, or paired with a second view of themselves or of the partners.
@@ -73,28 +65,4 @@ impl Sight {
         };
         (pairs, Views::Paired)
     }
-}
-
-/// Mean and deviation of all steps, learnt by the model; refuses sequences that no network can take.
-pub(super) fn learn_scaling(model: &mut Model, data: &mut dyn Passes) -> Result<(), LearnError> {
-    let Some(dim) = model.valid_config().config().input.dim() else { return Ok(()) };
-    let mut moments = StepMoments::new(dim);
-    for batch in data.batches(Pass::Everything) {
-        let batch = batch?;
-        let Some((steps, lengths)) = batch.items.steps() else { continue };
-        if let Some(place) = lengths.iter().position(|&length| length == 0) {
-            let text = format!(
-                "sequence {} of the set has no steps, so nothing can be learnt from it: import the set again, which leaves such sequences out",
-                batch.indices[place]
-            );
-            return Err(LearnError::Unsuitable(text));
-        }
-        moments.add(steps);
-        if !moments.is_finite() {
-            let text = "the set has values that are missing or not finite: import it again with `--missing fill` or `--missing drop`";
-            return Err(LearnError::Unsuitable(text.into()));
-        }
-    }
-    model.set_scaling(&moments);
-    Ok(())
 }

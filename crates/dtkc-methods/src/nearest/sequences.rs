@@ -1,12 +1,13 @@
 //! All sequences of a set, and as rows that can be compared: resampled to as many steps each.
 
+use std::ops::Range;
+
 use dtkc_core::augment::resample;
 use dtkc_item::Items;
 
 use super::images::seconds_of_all_pairs;
-use super::neighbours::Neighbours;
+use super::neighbours::{Neighbours, Rows};
 use crate::LearnError;
-use crate::kmeans::Points;
 use crate::learner::Passes;
 use crate::places::Pass;
 
@@ -56,7 +57,21 @@ impl Resampled {
 
     /// The sequences that are most like each one.
     pub(crate) fn neighbours(&self, count: usize, stop: &dyn Fn() -> bool) -> Result<Neighbours, LearnError> {
-        Neighbours::find(&Points { values: &self.values, width: self.width }, count, stop)
+        Neighbours::find(self, count, stop)
+    }
+}
+
+impl Rows for Resampled {
+    fn len(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn read(&self, range: Range<usize>, to: &mut [f32]) {
+        to.copy_from_slice(&self.values[range.start * self.width..range.end * self.width]);
     }
 }
 

@@ -114,6 +114,7 @@ pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
         plan,
         device: device.clone(),
         pretrained: None,
+        length: 0,
         restart: 0,
         common: Default::default(),
     };

@@ -184,6 +184,7 @@ impl RunConfig {
             plan: self.plan.clone(),
             device,
             pretrained: None,
+            length: self.data.steps.as_ref().map_or(0, |steps| steps.all.div_ceil(self.data.items.max(1))),
             restart: 0,
             common: Default::default(),
         })
