@@ -65,10 +65,10 @@ setup_onnxruntime() {
 }
 
 setup_python_checks() {
-  local stamp="onnx==1.23.2 numpy h5py"
+  local stamp="onnx==1.23.2 onnxruntime==$ONNXRUNTIME_VERSION numpy h5py"
   if [ "$(cat "$tools/python/stamp" 2>/dev/null)" != "$stamp" ]; then
     say "fetching the Python packages that check our files"
-    # shellcheck disable=SC2086 # three packages, split on purpose
+    # shellcheck disable=SC2086 # several packages, split on purpose
     pip_into "$tools/python" $stamp
     echo "$stamp" >"$tools/python/stamp"
   fi

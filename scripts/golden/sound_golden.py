@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Spectra and cepstral coefficients of a short sound, by NumPy and SciPy.
 
-    python3 scripts/golden/sound_golden.py > crates/dtkc-data/src/import/sequences/sound/golden.json
+    python3 scripts/golden/sound_golden.py > crates/dtkc-formats/src/sequences/sound/golden.json
 """
 import json
 

@@ -84,7 +84,10 @@ fn flat_arrays_need_a_shape_unless_square() {
 #[test]
 fn a_scipy_mat_file_is_read() {
     let place = Place::of("dtkc-data");
-    for bytes in [&include_bytes!("fixtures/scipy_plain.mat")[..], include_bytes!("fixtures/scipy_packed.mat")] {
+    for bytes in [
+        &include_bytes!("../../dtkc-formats/tests/fixtures/scipy_plain.mat")[..],
+        include_bytes!("../../dtkc-formats/tests/fixtures/scipy_packed.mat"),
+    ] {
         place.write("digits.mat", bytes);
         let dataset = place.made(&["import", "digits.mat", "--out", "a.h5"], "a.h5");
         assert_eq!(dataset.image_shape().unwrap().to_string(), "2x3x3");

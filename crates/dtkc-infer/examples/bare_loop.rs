@@ -32,7 +32,8 @@ fn measure(arguments: &[String]) -> Result<(), Box<dyn Error>> {
     for _ in 0..threads.max(1) {
         sessions.push(Session::new(&runtime, &model, &SessionOptions::default())?);
     }
-    let images: Vec<u8> = (0..16 * batch * model.spec().bytes()).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
+    let image = model.image().ok_or("the model takes no images")?;
+    let images: Vec<u8> = (0..16 * batch * image.bytes()).map(|i| ((i * 2_654_435_761) >> 7) as u8).collect();
     let length = Duration::from_secs(seconds as u64);
     let used = cpu_seconds();
     let total = std::thread::scope(|scope| {

@@ -33,8 +33,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn decode(model: &ModelFile, paths: &[PathBuf], next: &AtomicUsize) -> Result<(), String> {
-    let mut preparer = Preparer::new(model.spec(), Limits::default());
-    let mut out = vec![0; model.spec().bytes()];
+    let image = model.image().ok_or("the model takes no images")?;
+    let mut preparer = Preparer::new(image, Limits::default());
+    let mut out = vec![0; image.bytes()];
     while let Some(path) = paths.get(next.fetch_add(1, Ordering::Relaxed)) {
         let failed = |error: ItemError| format!("{}: {error}", path.display());
         RawItem::File(path.clone()).prepare(&mut preparer, &mut out).map_err(failed)?;

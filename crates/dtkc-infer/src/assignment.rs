@@ -1,19 +1,19 @@
-//! What a model says about images.
+//! What a model says about items.
 
 use ndarray::{Array2, ArrayView1};
 
-/// A model's answer for a batch, one row per image.
+/// A model's answer for a batch, one row per item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assignments {
     /// The most probable cluster; the lowest id on a tie.
     pub clusters: Vec<i64>,
-    /// `[images, clusters]`, each row sums to 1.
+    /// `[items, clusters]`, each row sums to 1.
     pub probabilities: Array2<f32>,
-    /// `[images, hidden]`.
+    /// `[items, hidden]`.
     pub embedding: Array2<f32>,
 }
 
-/// A model's answer for one image, in short.
+/// A model's answer for one item, in short.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Assignment {
     /// The most probable cluster.
@@ -29,17 +29,17 @@ pub struct Assignment {
 }
 
 impl Assignments {
-    /// Number of images.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.clusters.len()
     }
 
-    /// True without any image.
+    /// True without any item.
     pub fn is_empty(&self) -> bool {
         self.clusters.is_empty()
     }
 
-    /// The answer for one image; `None` past the end.
+    /// The answer for one item; `None` past the end.
     pub fn get(&self, image: usize) -> Option<Assignment> {
         let cluster = usize::try_from(*self.clusters.get(image)?).ok()?;
         Some(Assignment::from_row(cluster, self.probabilities.row(image)))
@@ -53,7 +53,7 @@ impl Assignments {
 }
 
 impl Assignment {
-    /// From the cluster and the probabilities of one image. On ties the lower id comes first.
+    /// From the cluster and the probabilities of one item. On ties the lower id comes first.
     pub fn from_row(cluster: usize, probabilities: ArrayView1<'_, f32>) -> Self {
         let confidence = probabilities.get(cluster).copied().unwrap_or(0.0);
         let mut second = (cluster, 0.0);

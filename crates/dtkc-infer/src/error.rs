@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use dtkc_item::{ItemKind, ItemShape};
 use dtkc_onnx::OnnxError;
 
 /// Why a model cannot be run.
@@ -78,11 +79,23 @@ pub enum InferError {
         /// Bytes given.
         found: usize,
     },
-    /// Something else than images, for a model that takes images.
-    #[error("{model}: the model takes images, and these are sequences; give it images")]
-    NotImages {
+    /// Images for a model that takes sequences, or the other way round.
+    #[error("{model}: the model takes {kind}, and these are not; give it {kind}")]
+    OtherKind {
         /// The model's name.
         model: String,
+        /// What it takes.
+        kind: ItemKind,
+    },
+    /// Sequences that do not fit each other or the model.
+    #[error("{model}: these are not {found}, each with a step at least, for a model of {wanted} values a step")]
+    Sequences {
+        /// The model's name.
+        model: String,
+        /// What they should be.
+        found: ItemShape,
+        /// Values of a step that the model takes.
+        wanted: usize,
     },
     /// The runtime failed while computing.
     #[error("{model}: the model failed to run: {reason}")]

@@ -6,16 +6,16 @@
 //! let model = ModelFile::open("mnist")?;
 //! let runtime = Runtime::find(None)?;
 //! let mut session = Session::new(&runtime, &model, &SessionOptions::default())?;
-//! let pixels = vec![0u8; 2 * model.spec().bytes()];
-//! for assignment in session.run(&pixels, 2)?.iter() {
+//! let image = model.image().map_or(0, |image| image.bytes());
+//! for assignment in session.run(&vec![0u8; 2 * image], 2)?.iter() {
 //!     println!("{} ({:.0} %)", model.metadata().cluster_name(assignment.cluster), 100.0 * assignment.confidence);
 //! }
 //! # Ok::<(), dtkc_infer::InferError>(())
 //! ```
 //!
 //! - [`Runtime`] finds and opens the ONNX Runtime library; one per process.
-//! - [`ModelFile`] is a checked model: bytes, metadata, and the images that it takes.
-//! - [`Session`] runs batches of pixels. Not shared between threads: each worker owns one.
+//! - [`ModelFile`] is a checked model: bytes, metadata, and the images or sequences that it takes.
+//! - [`Session`] runs batches of pixels or sequences. Not shared between threads: each worker owns one.
 //! - [`Worker`] makes items ready, each alone, and runs a session on them: one per thread, in labelling and serving.
 //! - [`Pool`] keeps worker threads busy with encoded images, files or pixels, and gives results in order.
 //! - [`Prepare`] is what an item must be able to do; [`RawItem`] has the usual forms.
@@ -30,6 +30,7 @@ mod onnxruntime;
 mod places;
 mod pool;
 mod runtime;
+mod sequences;
 mod session;
 #[cfg(feature = "tract")]
 mod tract;
@@ -43,5 +44,6 @@ pub use model::ModelFile;
 pub use names::Names;
 pub use pool::{Answers, Feeder, Finished, Pool, PoolOptions, Results, Stopped, Task, Threads, Work};
 pub use runtime::Runtime;
+pub use sequences::SequenceSpec;
 pub use session::{Session, SessionOptions};
 pub use worker::{Prepared, Worker};

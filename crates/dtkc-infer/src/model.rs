@@ -4,11 +4,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dtkc_item::ImageSpec;
-use dtkc_onnx::{ImageInput, InputSpec, Metadata, OnnxError};
+use dtkc_item::{ImageSpec, ItemShape};
+use dtkc_onnx::{ImageInput, InputSpec, Largest, Metadata, OnnxError};
 
 use crate::places::{files_in, program_folder, upwards};
-use crate::{InferError, Names};
+use crate::session::SLICE_BYTES;
+use crate::{InferError, Names, SequenceSpec, sequences};
 
 /// A checked model: its bytes, what it says about itself, and the images it takes. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -17,8 +18,7 @@ pub struct ModelFile {
     path: Option<PathBuf>,
     bytes: Arc<[u8]>,
     metadata: Arc<Metadata>,
-    spec: ImageSpec,
-    largest_value: usize,
+    largest: Largest,
 }
 
 impl ModelFile {
@@ -46,17 +46,15 @@ impl ModelFile {
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, InferError> {
         let wrong = |error: OnnxError| InferError::Model { name: name.into(), error };
         let metadata = dtkc_onnx::read_metadata(&bytes).map_err(wrong)?;
-        let InputSpec::Image(ImageInput { image, filter }) = &metadata.input else {
-            return Err(wrong(OnnxError::Preparation(format!("the model takes {}", metadata.input.shape()))));
-        };
-        if filter != dtkc_image::FILTER {
+        if let InputSpec::Image(ImageInput { filter, .. }) = &metadata.input
+            && filter != dtkc_image::FILTER
+        {
             let unknown = format!("images are to be prepared with the resize filter {filter:?}");
             return Err(wrong(OnnxError::Preparation(unknown)));
         }
-        let spec = *image;
-        let largest_value = dtkc_onnx::largest_value(&bytes).map_err(wrong)?;
+        let largest = dtkc_onnx::largest_values(&bytes).map_err(wrong)?;
         let metadata = Arc::new(metadata);
-        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, spec, largest_value })
+        Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, largest })
     }
 
     /// The bundled models that [`ModelFile::open`] finds, by name.
@@ -98,9 +96,31 @@ impl ModelFile {
         &self.metadata
     }
 
-    /// The images that the model takes, and how any other image becomes one of them.
-    pub fn spec(&self) -> ImageSpec {
-        self.spec
+    /// What one item that the model takes looks like.
+    pub fn shape(&self) -> ItemShape {
+        self.metadata.input.shape()
+    }
+
+    /// The images that the model takes, and how any other image becomes one of them; `None` for sequences.
+    pub fn image(&self) -> Option<ImageSpec> {
+        self.metadata.input.image()
+    }
+
+    /// The sequences of up to `max_steps` steps that the model takes, fewer where a run would take too much memory; `None`
+    /// for images.
+    pub fn sequences(&self, max_steps: usize) -> Option<SequenceSpec> {
+        self.shape().dim().map(|dim| SequenceSpec::new(dim, max_steps, self.largest))
+    }
+
+    /// Bytes that running one sequence of that length takes at most, beside the sequence itself.
+    pub fn run_bytes(&self, steps: usize) -> u64 {
+        sequences::run_bytes(self.largest, steps)
+    }
+
+    /// Bytes that running any batch of sequences of up to `max_steps` steps takes at most; 0 for images.
+    pub fn worst_run(&self, max_steps: usize) -> u64 {
+        let Some(spec) = self.sequences(max_steps) else { return 0 };
+        self.run_bytes(spec.max_steps).max(sequences::VALUES_AT_ONCE * SLICE_BYTES as u64)
     }
 
     /// Number of clusters.
@@ -113,9 +133,9 @@ impl ModelFile {
         self.metadata.embedding_size
     }
 
-    /// Numbers in the largest value inside the network, for one image.
-    pub(crate) fn largest_value(&self) -> usize {
-        self.largest_value
+    /// Numbers in the largest values inside the network.
+    pub(crate) fn largest(&self) -> Largest {
+        self.largest
     }
 
     /// Gives clusters other names than those in the file; the file itself is not changed.

@@ -6,7 +6,8 @@ use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::value::{DynValue, PrimitiveTensorElementType, TensorRef};
 
 use crate::error::clause;
-use crate::session::{ModelSize, matrix};
+use crate::sequences::Padded;
+use crate::session::{Input, ModelSize, matrix};
 use crate::{Assignments, Device, InferError, ModelFile, Runtime, SessionOptions};
 
 pub(crate) struct OnnxRuntime {
@@ -35,14 +36,24 @@ impl OnnxRuntime {
         Ok(Self { session, size })
     }
 
-    pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, String> {
+    pub fn run(&mut self, input: &Input<'_>) -> Result<Assignments, String> {
         let failed = |error: ort::Error| clause(&error);
-        let ImageShape { height, width, channels } = self.size.image;
-        let image = TensorRef::from_array_view(([count, height, width, channels], pixels)).map_err(failed)?;
-        let outputs = self.session.run(ort::inputs!["image" => image]).map_err(failed)?;
+        let count = input.len();
+        let outputs = match *input {
+            Input::Images { shape: ImageShape { height, width, channels }, pixels, .. } => {
+                let image = TensorRef::from_array_view(([count, height, width, channels], pixels)).map_err(failed)?;
+                self.session.run(ort::inputs!["image" => image])
+            }
+            Input::Sequences(Padded { values, lengths, time, dim }) => {
+                let values = TensorRef::from_array_view(([count, *time, *dim], values.as_slice())).map_err(failed)?;
+                let lengths = TensorRef::from_array_view(([count], lengths.as_slice())).map_err(failed)?;
+                self.session.run(ort::inputs!["values" => values, "lengths" => lengths])
+            }
+        };
+        let outputs = outputs.map_err(failed)?;
         let clusters = values::<i64>(outputs.get("cluster"))?.to_vec();
         if clusters.len() != count {
-            return Err(format!("{} clusters came back for {count} images", clusters.len()));
+            return Err(format!("{} clusters came back for {count} items", clusters.len()));
         }
         Ok(Assignments {
             clusters,

@@ -24,8 +24,8 @@ pub struct PoolOptions {
     pub session: SessionOptions,
     /// What an image may cost.
     pub limits: Limits,
-    /// Whether the prepared pixels come back with the answers.
-    pub keep_pixels: bool,
+    /// Whether the prepared items come back with the answers.
+    pub keep_items: bool,
 }
 
 impl Default for PoolOptions {
@@ -37,7 +37,7 @@ impl Default for PoolOptions {
             queue: 2 * workers,
             session: SessionOptions::default(),
             limits: Limits::default(),
-            keep_pixels: false,
+            keep_items: false,
         }
     }
 }
@@ -76,8 +76,8 @@ pub struct Answers {
     pub rows: Vec<Result<usize, ItemError>>,
     /// The answers for the items that could be used, in order.
     pub assignments: Assignments,
-    /// The prepared pixels of those items, when the pool keeps them.
-    pub pixels: Option<Vec<u8>>,
+    /// Those items as the model saw them, when the pool keeps them.
+    pub items: Option<Items>,
 }
 
 impl Answers {
@@ -155,9 +155,9 @@ impl<T: Send + 'static> Pool<T> {
         let feeder = Feeder { tasks, order };
         let results = Results { order: replies, abandoned: Arc::default() };
         for (number, worker) in workers.into_iter().enumerate() {
-            let (waiting, abandoned, keep_pixels) = (waiting.clone(), results.abandoned.clone(), options.keep_pixels);
+            let (waiting, abandoned, keep_items) = (waiting.clone(), results.abandoned.clone(), options.keep_items);
             let builder = std::thread::Builder::new().name(format!("dtkc-infer-{number}"));
-            threads.0.push(builder.spawn(move || work(worker, keep_pixels, &waiting, &abandoned))?);
+            threads.0.push(builder.spawn(move || work(worker, keep_items, &waiting, &abandoned))?);
         }
         Ok(Self { feeder, results, threads })
     }
@@ -202,8 +202,8 @@ impl<T> Iterator for Results<T> {
 }
 
 /// What a thread does until there is no more to do.
-fn work<T>(mut worker: Worker, keep_pixels: bool, waiting: &Receiver<Waiting<T>>, abandoned: &AtomicBool) {
-    let mut batch = Prepared::default();
+fn work<T>(mut worker: Worker, keep_items: bool, waiting: &Receiver<Waiting<T>>, abandoned: &AtomicBool) {
+    let mut batch = Prepared::new(worker.shape());
     for Waiting { task: Task { tag, work }, reply } in waiting {
         if abandoned.load(Ordering::Relaxed) {
             continue;
@@ -211,7 +211,7 @@ fn work<T>(mut worker: Worker, keep_pixels: bool, waiting: &Receiver<Waiting<T>>
         let outcome = answer(&mut worker, work, &mut batch).map(|assignments| Answers {
             rows: std::mem::take(&mut batch.rows),
             assignments,
-            pixels: keep_pixels.then(|| std::mem::take(&mut batch.pixels)),
+            items: keep_items.then(|| std::mem::replace(&mut batch.items, Items::empty(worker.shape()))),
         });
         // Nobody may be waiting any more; then the answer is not needed.
         let _ = reply.send(Finished { tag, outcome });

@@ -1,14 +1,19 @@
-//! A loaded model that turns pixels into assignments.
+//! A loaded model that turns pixels or sequences into assignments.
 
-use dtkc_item::ImageShape;
+use dtkc_item::{ImageShape, ItemShape, Items};
+use dtkc_onnx::Largest;
 use ndarray::{Array2, s};
 
 use crate::onnxruntime::OnnxRuntime;
+use crate::sequences::{Padded, groups};
 use crate::{Assignments, Device, InferError, ModelFile, Runtime};
 
 /// Bytes that the largest value inside the network may take on the CPU. More brings no speed, and a batch of photos
 /// would otherwise need gigabytes.
-const SLICE_BYTES: usize = 8 << 20;
+pub(crate) const SLICE_BYTES: usize = 8 << 20;
+
+/// Steps of a sequence at most, where nobody says otherwise: a quarter of a GiB inside the paper's network.
+const MAX_STEPS: usize = 1 << 17;
 
 /// How a session runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +22,13 @@ pub struct SessionOptions {
     pub device: Device,
     /// Threads inside one run. 1 is right where several sessions run beside each other.
     pub intra_threads: usize,
+    /// The most steps of a sequence: the memory of a run goes with them.
+    pub max_steps: usize,
 }
 
 impl Default for SessionOptions {
     fn default() -> Self {
-        Self { device: Device::Cpu, intra_threads: 1 }
+        Self { device: Device::Cpu, intra_threads: 1, max_steps: MAX_STEPS }
     }
 }
 
@@ -31,8 +38,11 @@ pub struct Session {
     model: String,
     engine: Engine,
     size: ModelSize,
-    /// Images that are run at once.
+    /// Numbers that the largest value inside the network may hold.
     slice: usize,
+    largest: Largest,
+    /// Sequences side by side; the memory is used again.
+    padded: Padded,
 }
 
 enum Engine {
@@ -44,7 +54,7 @@ enum Engine {
 /// The sizes of a model's input and outputs, without the batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ModelSize {
-    pub image: ImageShape,
+    pub input: ItemShape,
     pub clusters: usize,
     pub embedding: usize,
 }
@@ -52,8 +62,7 @@ pub(crate) struct ModelSize {
 impl Session {
     /// Loads `model`. A device that is not there is an error.
     pub fn new(runtime: &Runtime, model: &ModelFile, options: &SessionOptions) -> Result<Self, InferError> {
-        let image = model.spec().shape();
-        let size = ModelSize { image, clusters: model.clusters(), embedding: model.embedding_size() };
+        let size = ModelSize { input: model.shape(), clusters: model.clusters(), embedding: model.embedding_size() };
         let engine = match options.device {
             #[cfg(feature = "tract")]
             Device::Tract => Engine::Tract(crate::tract::Tract::load(model, size)?),
@@ -61,9 +70,10 @@ impl Session {
         };
         let slice = match options.device {
             Device::Cuda(_) | Device::TensorRt(_) => usize::MAX,
-            _ => (SLICE_BYTES / size_of::<f32>() / model.largest_value()).max(1),
+            _ => SLICE_BYTES / size_of::<f32>(),
         };
-        Ok(Self { model: model.name().to_owned(), engine, size, slice })
+        let (largest, padded) = (model.largest(), Padded::default());
+        Ok(Self { model: model.name().to_owned(), engine, size, slice, largest, padded })
     }
 
     /// The model's name.
@@ -75,26 +85,72 @@ impl Session {
     /// answer is the same to the last bit whatever else is in the batch, and the memory that is needed does not grow
     /// with the batch: a large one is run in slices.
     pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, InferError> {
-        let each = self.size.image.len();
+        let Some(shape) = self.size.input.image() else { return Err(self.other_kind()) };
+        let each = shape.len();
         if count.checked_mul(each) != Some(pixels.len()) {
             return Err(InferError::Pixels { count, each, found: pixels.len() });
         }
-        if (1..=self.slice).contains(&count) {
-            return self.engine.run(pixels, count).map_err(|reason| self.failed(reason));
+        let slice = (self.slice / self.largest.item).max(1);
+        if (1..=slice).contains(&count) {
+            return self.engine.run(&Input::images(shape, pixels)).map_err(|reason| self.failed(reason));
         }
-        let mut all = Assignments {
-            clusters: Vec::with_capacity(count),
-            probabilities: Array2::zeros((count, self.size.clusters)),
-            embedding: Array2::zeros((count, self.size.embedding)),
-        };
-        for part in pixels.chunks(self.slice.saturating_mul(each)) {
-            let answer = self.engine.run(part, part.len() / each).map_err(|reason| self.failed(reason))?;
-            let rows = all.clusters.len()..all.clusters.len() + answer.len();
+        let mut all = self.nothing_yet(count);
+        for (part, start) in pixels.chunks(slice.saturating_mul(each)).zip((0..).step_by(slice)) {
+            let answer = self.engine.run(&Input::images(shape, part)).map_err(|reason| self.failed(reason))?;
+            let rows = start..start + answer.len();
             all.probabilities.slice_mut(s![rows.clone(), ..]).assign(&answer.probabilities);
-            all.embedding.slice_mut(s![rows, ..]).assign(&answer.embedding);
-            all.clusters.extend(answer.clusters);
+            all.embedding.slice_mut(s![rows.clone(), ..]).assign(&answer.embedding);
+            all.clusters[rows].copy_from_slice(&answer.clusters);
         }
         Ok(all)
+    }
+
+    /// The same for items of the model's shape, whatever kind they are.
+    pub fn run_items(&mut self, items: &Items) -> Result<Assignments, InferError> {
+        match items {
+            Items::Images { pixels, .. } => self.run(pixels, items.len()),
+            Items::Sequences { dim, values, offsets } => self.run_sequences(*dim, values, offsets),
+        }
+    }
+
+    /// Assigns sequences of `dim` values a step, which lie one after the other; `offsets` say where each begins, and
+    /// the end. They are run in groups of similar length. On the CPU a sequence's answer is the same to the last bit
+    /// whatever else is in the batch, and memory goes with the longest sequence, not with the number of them.
+    pub fn run_sequences(&mut self, dim: usize, values: &[f32], offsets: &[usize]) -> Result<Assignments, InferError> {
+        let wanted = self.size.input.dim().ok_or_else(|| self.other_kind())?;
+        let fits = offsets.first() == Some(&0)
+            && offsets.windows(2).all(|pair| pair[0] < pair[1])
+            && offsets.last().and_then(|end| end.checked_mul(dim)) == Some(values.len());
+        if dim != wanted || !fits {
+            let found = ItemShape::Sequence { dim };
+            return Err(InferError::Sequences { model: self.model.clone(), found, wanted });
+        }
+        let mut all = self.nothing_yet(offsets.len() - 1);
+        let Largest { item, step } = self.largest;
+        let most = |time: usize| self.slice / time.saturating_mul(step).saturating_add(item);
+        for group in groups(offsets, most) {
+            self.padded.fill(&group, dim, values, offsets);
+            let answer = self.engine.run(&Input::Sequences(&self.padded)).map_err(|reason| self.failed(reason))?;
+            for (row, &member) in group.members.iter().enumerate() {
+                all.probabilities.row_mut(member).assign(&answer.probabilities.row(row));
+                all.embedding.row_mut(member).assign(&answer.embedding.row(row));
+                all.clusters[member] = answer.clusters[row];
+            }
+        }
+        Ok(all)
+    }
+
+    fn nothing_yet(&self, count: usize) -> Assignments {
+        Assignments {
+            clusters: vec![0; count],
+            probabilities: Array2::zeros((count, self.size.clusters)),
+            embedding: Array2::zeros((count, self.size.embedding)),
+        }
+    }
+
+    /// Why the model cannot be given items of the other kind.
+    pub(crate) fn other_kind(&self) -> InferError {
+        InferError::OtherKind { model: self.model.clone(), kind: self.size.input.kind() }
     }
 
     /// Why a run gave nothing, with the model's name.
@@ -103,12 +159,34 @@ impl Session {
     }
 }
 
-impl Engine {
-    fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, String> {
+/// What an engine runs at once.
+pub(crate) enum Input<'a> {
+    /// Images of the model's shape, one after the other.
+    Images { shape: ImageShape, pixels: &'a [u8], count: usize },
+    /// Sequences side by side.
+    Sequences(&'a Padded),
+}
+
+impl<'a> Input<'a> {
+    fn images(shape: ImageShape, pixels: &'a [u8]) -> Self {
+        Self::Images { shape, pixels, count: pixels.len() / shape.len().max(1) }
+    }
+
+    /// Number of items.
+    pub fn len(&self) -> usize {
         match self {
-            Engine::OnnxRuntime(engine) => engine.run(pixels, count),
+            Input::Images { count, .. } => *count,
+            Input::Sequences(padded) => padded.lengths.len(),
+        }
+    }
+}
+
+impl Engine {
+    fn run(&mut self, input: &Input<'_>) -> Result<Assignments, String> {
+        match self {
+            Engine::OnnxRuntime(engine) => engine.run(input),
             #[cfg(feature = "tract")]
-            Engine::Tract(engine) => engine.run(pixels, count),
+            Engine::Tract(engine) => engine.run(input),
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use dtkc_item::ImageShape;
+use dtkc_item::{ImageShape, ItemKind};
 use tract_onnx::prelude::*;
 
 use crate::error::clause;
-use crate::session::{ModelSize, matrix};
+use crate::session::{Input, ModelSize, matrix};
 use crate::{Assignments, InferError, ModelFile};
 
 pub(crate) struct Tract {
@@ -21,12 +21,21 @@ impl Tract {
             runtime: "tract",
             reason: clause(&error),
         };
+        // It has a GRU, but none that knows how long each sequence is.
+        if size.input.kind() == ItemKind::Sequences {
+            let reason = "models for sequences need ONNX Runtime, so use --device cpu".into();
+            return Err(InferError::Load { name: model.name().into(), runtime: "tract", reason });
+        }
         let plan = plan(model.bytes()).map_err(load)?;
         Ok(Self { plan, size })
     }
 
-    pub fn run(&mut self, pixels: &[u8], count: usize) -> Result<Assignments, String> {
-        let outputs = self.outputs(pixels, count).map_err(failed)?;
+    pub fn run(&mut self, input: &Input<'_>) -> Result<Assignments, String> {
+        let count = input.len();
+        let Input::Images { shape, pixels, .. } = *input else {
+            return Err("it takes no sequences".into());
+        };
+        let outputs = outputs(&self.plan, shape, pixels, count).map_err(failed)?;
         // In the order that the plan asks for: cluster, probabilities, embedding.
         let [cluster, probabilities, embedding] = outputs.as_slice() else {
             return Err("an output is missing".into());
@@ -37,12 +46,16 @@ impl Tract {
             embedding: matrix(values(embedding)?, count, self.size.embedding)?,
         })
     }
+}
 
-    fn outputs(&self, pixels: &[u8], count: usize) -> TractResult<TVec<TValue>> {
-        let ImageShape { height, width, channels } = self.size.image;
-        let image = Tensor::from_shape(&[count, height, width, channels], pixels)?;
-        self.plan.run(tvec!(image.into_tvalue()))
-    }
+fn outputs(
+    plan: &Arc<TypedRunnableModel>,
+    shape: ImageShape,
+    pixels: &[u8],
+    count: usize,
+) -> TractResult<TVec<TValue>> {
+    let image = Tensor::from_shape(&[count, shape.height, shape.width, shape.channels], pixels)?;
+    plan.run(tvec!(image.into_tvalue()))
 }
 
 fn values<T: Datum>(output: &TValue) -> Result<&[T], String> {

@@ -6,40 +6,52 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use dtkc_image::{Limits, Preparer};
-use dtkc_item::{ImageShape, ItemError, Items};
+use dtkc_item::{ImageShape, ItemError, ItemShape, Items};
 
-use crate::{Assignments, InferError, ModelFile, Prepare, Runtime, Session, SessionOptions};
+use crate::item::{not_a_sequence, not_an_image};
+use crate::{Assignments, InferError, ModelFile, Prepare, Runtime, SequenceSpec, Session, SessionOptions};
 
 /// Items made ready for the model.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
-    /// The pixels of the items that can be used, one after the other.
-    pub pixels: Vec<u8>,
+    /// The items that can be used, one after the other.
+    pub items: Items,
     /// For each item its place among those, or why it has none.
     pub rows: Vec<Result<usize, ItemError>>,
 }
 
 impl Prepared {
+    /// None yet, for a model that takes items of that shape.
+    pub fn new(shape: ItemShape) -> Self {
+        Self { items: Items::empty(shape), rows: Vec::new() }
+    }
+
     /// Forgets the items; the memory stays.
     pub fn clear(&mut self) {
-        self.pixels.clear();
+        self.items.clear();
         self.rows.clear();
     }
 
     /// Items that can be used.
     pub fn usable(&self) -> usize {
-        self.rows.iter().filter(|row| row.is_ok()).count()
+        self.items.len()
     }
 }
 
 /// A loaded model with what it takes to feed it. Not shared between threads: each owns one.
 pub struct Worker {
     session: Session,
-    preparer: Preparer,
+    ready: Ready,
+}
+
+/// What makes items ready.
+enum Ready {
+    Images(Box<Preparer>),
+    Sequences(SequenceSpec),
 }
 
 impl Worker {
-    /// Loads `model`; an item may cost as much as `limits` say.
+    /// Loads `model`; an image may cost as much as `limits` say.
     pub fn new(
         runtime: &Runtime,
         model: &ModelFile,
@@ -47,14 +59,29 @@ impl Worker {
         limits: Limits,
     ) -> Result<Self, InferError> {
         let session = Session::new(runtime, model, options)?;
-        Ok(Self { session, preparer: Preparer::new(model.spec(), limits) })
+        let ready = match (model.image(), model.sequences(options.max_steps)) {
+            (Some(image), _) => Ready::Images(Box::new(Preparer::new(image, limits))),
+            (None, Some(spec)) => Ready::Sequences(spec),
+            (None, None) => return Err(session.failed("it takes neither images nor sequences")),
+        };
+        Ok(Self { session, ready })
+    }
+
+    /// What the model takes.
+    pub fn shape(&self) -> ItemShape {
+        match &self.ready {
+            Ready::Images(preparer) => ItemShape::Image(preparer.spec().shape()),
+            Ready::Sequences(spec) => ItemShape::Sequence { dim: spec.dim },
+        }
     }
 
     /// Makes items ready, in order, in place of what `batch` held before.
     pub fn prepare<I: Prepare>(&mut self, items: impl IntoIterator<Item = I>, batch: &mut Prepared) {
         let items = items.into_iter();
         batch.clear();
-        batch.pixels.reserve(items.size_hint().0 * self.preparer.spec().bytes());
+        if let (Items::Images { pixels, .. }, Ready::Images(preparer)) = (&mut batch.items, &self.ready) {
+            pixels.reserve(items.size_hint().0 * preparer.spec().bytes());
+        }
         for item in items {
             self.add(&item, batch);
         }
@@ -62,49 +89,85 @@ impl Worker {
 
     /// Makes one more item ready, behind what `batch` holds.
     pub fn add(&mut self, item: &impl Prepare, batch: &mut Prepared) {
-        let each = self.preparer.spec().bytes();
-        let start = batch.pixels.len();
-        batch.pixels.resize(start + each, 0);
-        let row = self.contained(item, &mut batch.pixels[start..]).map(|()| start / each.max(1));
-        if row.is_err() {
-            batch.pixels.truncate(start);
-        }
-        batch.rows.push(row);
+        let place = batch.items.len();
+        let made = match (&mut batch.items, &mut self.ready) {
+            (Items::Images { pixels, .. }, Ready::Images(preparer)) => add_image(item, preparer, pixels),
+            (Items::Sequences { values, offsets, .. }, Ready::Sequences(spec)) => {
+                add_sequence(item, spec, values, offsets)
+            }
+            (_, Ready::Images(_)) => Err(not_an_image()),
+            (_, Ready::Sequences(_)) => Err(not_a_sequence()),
+        };
+        batch.rows.push(made.map(|()| place));
     }
 
-    /// The same for items that need no decoding. Images of the model's own shape go to it as they are.
+    /// The same for items that need no decoding. Those of the model's own shape go to it as they are.
     pub fn prepare_items(&mut self, items: Items, batch: &mut Prepared) -> Result<(), InferError> {
-        let Items::Images { shape, pixels } = items else {
-            return Err(InferError::NotImages { model: self.session.model().to_owned() });
-        };
-        let each = shape.len();
-        if each == 0 || !pixels.len().is_multiple_of(each) {
-            let count = pixels.len().checked_div(each).map_or(0, |whole| whole + 1);
-            return Err(InferError::Pixels { count, each, found: pixels.len() });
-        }
-        if shape == self.preparer.spec().shape() {
-            batch.rows = (0..pixels.len() / each).map(Ok).collect();
-            batch.pixels = pixels;
-        } else {
-            self.prepare(pixels.chunks_exact(each).map(|pixels| Decoded { shape, pixels }), batch);
+        match (items, &self.ready) {
+            (Items::Images { shape, pixels }, Ready::Images(preparer)) => {
+                let each = shape.len();
+                if each == 0 || !pixels.len().is_multiple_of(each) {
+                    let count = pixels.len().checked_div(each).map_or(0, |whole| whole + 1);
+                    return Err(InferError::Pixels { count, each, found: pixels.len() });
+                }
+                if shape == preparer.spec().shape() {
+                    batch.rows = (0..pixels.len() / each).map(Ok).collect();
+                    batch.items = Items::Images { shape, pixels };
+                } else {
+                    self.prepare(pixels.chunks_exact(each).map(|pixels| Decoded { shape, pixels }), batch);
+                }
+            }
+            (Items::Sequences { dim, values, offsets }, Ready::Sequences(_)) => {
+                let steps = |pair: &[usize]| values.get(pair[0] * dim..pair[1] * dim).unwrap_or_default();
+                self.prepare(offsets.windows(2).map(|pair| Steps { dim, values: steps(pair) }), batch);
+            }
+            _ => return Err(self.session.other_kind()),
         }
         Ok(())
     }
 
     /// Runs the model on what can be used of a batch, one answer per row. An error is about the model, not an item.
     pub fn run(&mut self, batch: &Prepared) -> Result<Assignments, InferError> {
-        let ran = catch_unwind(AssertUnwindSafe(|| self.session.run(&batch.pixels, batch.usable())));
+        let ran = catch_unwind(AssertUnwindSafe(|| self.session.run_items(&batch.items)));
         ran.unwrap_or_else(|_| Err(self.session.failed("it panicked")))
     }
+}
 
-    /// A panic becomes the item's error, and the preparer, which may be left half done, starts afresh.
-    fn contained(&mut self, item: &impl Prepare, out: &mut [u8]) -> Result<(), ItemError> {
-        let prepared = catch_unwind(AssertUnwindSafe(|| item.prepare(&mut self.preparer, out)));
-        prepared.unwrap_or_else(|_| {
-            self.preparer = Preparer::new(self.preparer.spec(), self.preparer.limits());
-            Err(ItemError::panicked())
-        })
+/// A panic becomes the item's error, and the preparer, which may be left half done, starts afresh.
+fn add_image(item: &impl Prepare, preparer: &mut Preparer, pixels: &mut Vec<u8>) -> Result<(), ItemError> {
+    let start = pixels.len();
+    pixels.resize(start + preparer.spec().bytes(), 0);
+    let made = catch_unwind(AssertUnwindSafe(|| item.prepare(preparer, &mut pixels[start..])));
+    let made = made.unwrap_or_else(|_| {
+        *preparer = Preparer::new(preparer.spec(), preparer.limits());
+        Err(ItemError::panicked())
+    });
+    if made.is_err() {
+        pixels.truncate(start);
     }
+    made
+}
+
+/// What an item left behind half done is taken away again.
+fn add_sequence(
+    item: &impl Prepare,
+    spec: &SequenceSpec,
+    values: &mut Vec<f32>,
+    offsets: &mut Vec<usize>,
+) -> Result<(), ItemError> {
+    let start = values.len();
+    let made = catch_unwind(AssertUnwindSafe(|| item.prepare_sequence(spec, values)));
+    let made = made.unwrap_or_else(|_| Err(ItemError::panicked()));
+    // Whatever the item says about itself, the model gets whole steps, one at least.
+    let made = made.and_then(|()| spec.check_steps((values.len() - start) / spec.dim));
+    match made {
+        Ok(()) => {
+            values.truncate(values.len() / spec.dim * spec.dim);
+            offsets.push(values.len() / spec.dim);
+        }
+        Err(_) => values.truncate(start),
+    }
+    made
 }
 
 /// An image of another shape than the model's, somewhere in memory.
@@ -116,5 +179,27 @@ struct Decoded<'a> {
 impl Prepare for Decoded<'_> {
     fn prepare(&self, preparer: &mut Preparer, out: &mut [u8]) -> Result<(), ItemError> {
         preparer.resize_pixels(self.pixels, self.shape, out)
+    }
+
+    fn prepare_sequence(&self, _: &SequenceSpec, _: &mut Vec<f32>) -> Result<(), ItemError> {
+        Err(not_a_sequence())
+    }
+}
+
+/// A sequence, somewhere in memory.
+struct Steps<'a> {
+    dim: usize,
+    values: &'a [f32],
+}
+
+impl Prepare for Steps<'_> {
+    fn prepare(&self, _: &mut Preparer, _: &mut [u8]) -> Result<(), ItemError> {
+        Err(not_an_image())
+    }
+
+    fn prepare_sequence(&self, spec: &SequenceSpec, out: &mut Vec<f32>) -> Result<(), ItemError> {
+        spec.check(self.dim, self.values)?;
+        out.extend_from_slice(self.values);
+        Ok(())
     }
 }

@@ -28,7 +28,7 @@ fn a_model_is_opened_by_path() {
     let file = ModelFile::open(&path).unwrap();
     assert_eq!((file.name(), file.path(), file.bytes()), ("digits", Some(&*path), &*bytes));
     let expected = ImageSpec { height: 22, width: 27, color: Color::Rgb, resize: Resize::Fit };
-    assert_eq!(file.spec(), expected);
+    assert_eq!(file.image(), Some(expected));
     assert_eq!((file.clusters(), file.embedding_size()), (4, 7));
     assert_eq!(file.metadata().cluster_name(0), "cluster 0");
     assert_eq!(file.metadata().cluster_name(1), "ones");

@@ -93,7 +93,7 @@ fn a_bad_image_fails_alone_and_keeps_its_place() {
         RawItem::Encoded(pgm(second)),
         RawItem::Pixels { shape: SAMPLE.shape(), pixels: vec![0; 3] },
     ];
-    let options = PoolOptions { keep_pixels: true, ..options(2) };
+    let options = PoolOptions { keep_items: true, ..options(2) };
     let pool = Pool::start(&runtime(), &model, &options).unwrap();
     let mut batches = Vec::new();
     pool.run([Task { tag: (), work: Work::Raw(images) }].into_iter(), |done| done.outcome.map(|b| batches.push(b)))
@@ -104,7 +104,7 @@ fn a_bad_image_fails_alone_and_keeps_its_place() {
     let expected = ["not_an_image", "good", "empty", "gone", "unreadable", "too_large", "good", "wrong_length"];
     assert_eq!(codes, expected);
     assert_eq!(batch.assignments, session(&model, 1).run(&pixels, 2).unwrap());
-    assert_eq!(batch.pixels.as_deref(), Some(&pixels[..]));
+    assert_eq!(batch.items.as_ref().and_then(Items::pixels), Some(&pixels[..]));
 }
 
 #[test]

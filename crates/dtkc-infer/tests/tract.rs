@@ -39,7 +39,7 @@ fn tract_agrees_with_onnx_runtime_on_networks_of_all_kinds() {
 fn tract_agrees_with_onnx_runtime_on_the_bundled_models() {
     for name in ["mnist", "glyphs"] {
         let model = ModelFile::open(name).unwrap();
-        let shape = model.spec().shape();
+        let shape = model.image().unwrap().shape();
         let sample = Sample { height: shape.height, width: shape.width, channels: 1, ..Sample::mnist() };
         assert_eq!(shape.channels, 1);
         compare(&model, |count| sample.images(count));

@@ -6,7 +6,7 @@ mod common;
 
 use common::{model, runtime, session};
 use dtkc_image::{Limits, Preparer};
-use dtkc_infer::{Prepare, Prepared, SessionOptions, Worker};
+use dtkc_infer::{Prepare, Prepared, SequenceSpec, SessionOptions, Worker};
 use dtkc_item::{ImageShape, ItemError, Items};
 use dtkc_onnx::testing::Sample;
 
@@ -22,6 +22,14 @@ impl Prepare for Fragile<'_> {
         let pixels = self.0.unwrap_or_else(|| panic!("a strange file"));
         preparer.resize_pixels(pixels, SAMPLE.shape(), out)
     }
+
+    fn prepare_sequence(&self, spec: &SequenceSpec, out: &mut Vec<f32>) -> Result<(), ItemError> {
+        out.extend(std::iter::repeat_n(7.0, 3 * spec.dim));
+        match self.0 {
+            Some(_) => Ok(()),
+            None => panic!("a strange file"),
+        }
+    }
 }
 
 fn worker() -> Worker {
@@ -34,14 +42,14 @@ fn a_panic_costs_one_item_and_the_worker_goes_on() {
     let pixels = SAMPLE.images(3);
     let images: Vec<&[u8]> = pixels.chunks(SAMPLE.shape().len()).collect();
     let expected = session(&model(&SAMPLE), 1).run(&pixels, 3).unwrap();
-    let mut batch = Prepared::default();
+    let mut batch = Prepared::new(worker.shape());
     for _ in 0..2 {
         let items = [None, Some(images[0]), Some(images[1]), None, Some(images[2])].map(Fragile);
         worker.prepare(&items, &mut batch);
         let codes: Vec<String> =
             batch.rows.iter().map(|row| row.as_ref().map_or_else(|e| e.code.to_string(), usize::to_string)).collect();
         assert_eq!(codes, ["panicked", "0", "1", "panicked", "2"]);
-        assert_eq!((batch.usable(), &batch.pixels), (3, &pixels));
+        assert_eq!((batch.usable(), batch.items.pixels()), (3, Some(&*pixels)));
         assert_eq!(worker.run(&batch).unwrap(), expected);
     }
     worker.prepare([Fragile(None)], &mut batch);
@@ -51,7 +59,7 @@ fn a_panic_costs_one_item_and_the_worker_goes_on() {
 #[test]
 fn what_is_not_a_whole_number_of_images_is_refused_with_the_model() {
     let mut worker = worker();
-    let mut batch = Prepared::default();
+    let mut batch = Prepared::new(worker.shape());
     let shape = ImageShape { height: 2, width: 2, channels: 1 };
     let error = worker.prepare_items(Items::Images { shape, pixels: vec![0; 7] }, &mut batch).unwrap_err();
     assert_eq!(error.to_string(), "2 images of 4 bytes need 8 bytes of pixels and there are 7");

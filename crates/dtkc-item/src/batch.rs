@@ -61,6 +61,22 @@ impl Items {
         }
     }
 
+    /// The items, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = ItemRef<'_>> {
+        (0..self.len()).filter_map(|place| self.get(place))
+    }
+
+    /// One of the items.
+    pub fn get(&self, place: usize) -> Option<ItemRef<'_>> {
+        match self {
+            Self::Images { shape, pixels } => pixels.chunks_exact(shape.len().max(1)).nth(place).map(ItemRef::Pixels),
+            Self::Sequences { dim, values, offsets } => {
+                let (start, end) = (offsets.get(place)?, offsets.get(place + 1)?);
+                values.get(start * dim..end * dim).map(ItemRef::Steps)
+            }
+        }
+    }
+
     /// Takes all items out and keeps the memory.
     pub fn clear(&mut self) {
         match self {
@@ -119,6 +135,31 @@ impl Items {
             }
             _ => debug_assert!(false, "items of two shapes"),
         }
+    }
+}
+
+/// One item among others of its shape.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ItemRef<'a> {
+    /// The pixels of an image.
+    Pixels(&'a [u8]),
+    /// The time steps of a sequence.
+    Steps(&'a [f32]),
+}
+
+impl ItemRef<'_> {
+    /// The item alone. Its shape must be that of the items that it is one of.
+    pub fn to_items(self, shape: ItemShape) -> Items {
+        let mut items = Items::empty(shape);
+        match (&mut items, self) {
+            (Items::Images { pixels, .. }, Self::Pixels(own)) => pixels.extend_from_slice(own),
+            (Items::Sequences { dim, values, offsets }, Self::Steps(own)) => {
+                values.extend_from_slice(own);
+                offsets.push(own.len() / (*dim).max(1));
+            }
+            _ => debug_assert!(false, "an item of another kind"),
+        }
+        items
     }
 }
 
@@ -195,6 +236,12 @@ mod tests {
         );
         one.push_from(&more, 0);
         assert_eq!(one, Items::Sequences { dim: 2, values: vec![2., 3., 4., 5., 0., 0.], offsets: vec![0, 2, 3] });
+        let ones: Vec<Items> = items.iter().map(|item| item.to_items(items.shape())).collect();
+        assert_eq!(
+            ones.iter().map(|one| one.get(0)).collect::<Vec<_>>(),
+            (0..4).map(|i| items.get(i)).collect::<Vec<_>>()
+        );
+        assert_eq!((items.get(1), items.get(4)), (Some(ItemRef::Steps(&[0.0; 4])), None));
         items.clear();
         assert!(items.is_empty() && items.pixels().is_none());
     }

@@ -42,6 +42,31 @@ impl ItemError {
         Self::unreadable("it is a pipe, a socket or a device")
     }
 
+    /// A sequence without anything in it.
+    pub fn no_steps() -> Self {
+        Self::new("no_steps", "the sequence has no steps")
+    }
+
+    /// A sequence of another dimension than it must have.
+    pub fn other_dimension(found: usize, wanted: usize) -> Self {
+        let values = if found == 1 { "value" } else { "values" };
+        let text = format_args!("the sequence has {found} {values} a step and the model takes {wanted}");
+        Self::new("other_dimension", text)
+    }
+
+    /// Values of a sequence of `dim` values a step that are no numbers; `None` where all are.
+    pub fn missing_values(values: &[f32], dim: usize) -> Option<Self> {
+        let first = values.iter().position(|value| !value.is_finite())?;
+        let count = values.iter().filter(|value| !value.is_finite()).count();
+        let are = if count == 1 { "is" } else { "are" };
+        let (step, place) = (first / dim.max(1) + 1, first % dim.max(1) + 1);
+        let of = values.len();
+        let text = format_args!(
+            "{count} of {of} values {are} missing or not finite, the first in dimension {place} of step {step}"
+        );
+        Some(Self::new("missing_values", text))
+    }
+
     /// Whatever made the item ready panicked.
     pub fn panicked() -> Self {
         Self::new("panicked", "preparing the item failed unexpectedly; please report it with the item")
@@ -59,5 +84,9 @@ mod tests {
             (&*error.code, error.to_string().as_str()),
             ("too_large", "the file has 11 bytes, more than the limit of 10")
         );
+        let error = ItemError::missing_values(&[1.0, 2.0, 3.0, f32::NAN], 2).map(|error| error.message);
+        let text = "1 of 4 values is missing or not finite, the first in dimension 2 of step 2";
+        assert_eq!(error.as_deref(), Some(text));
+        assert_eq!(ItemError::missing_values(&[1.0], 0), None);
     }
 }

@@ -6,7 +6,7 @@
 //! | [`ImageShape`] | height, width and channels of an image, or of what a layer makes of one |
 //! | [`ItemShape`] | what every item of a set looks like: an image of one shape, or a sequence of one dimension |
 //! | [`ImageSpec`] | the images that a network takes, and how any other image becomes one of them |
-//! | [`Items`], [`Batch`] | some items, and where they are in their set |
+//! | [`Items`], [`ItemRef`], [`Batch`] | some items, one of them, and where they are in their set |
 //! | [`read_file`] | the bytes of an item that is a file of its own |
 //! | [`ItemError`] | why one item cannot be used, while its neighbours can |
 
@@ -16,7 +16,7 @@ mod file;
 mod image;
 mod shape;
 
-pub use batch::{Batch, Items};
+pub use batch::{Batch, ItemRef, Items};
 pub use error::ItemError;
 pub use file::read_file;
 pub use image::{Color, ImageSpec, Resize};

@@ -33,6 +33,9 @@ pub enum LabelError {
     /// The model or the runtime.
     #[error(transparent)]
     Infer(#[from] dtkc_infer::InferError),
+    /// A file of another program.
+    #[error(transparent)]
+    Read(dtkc_formats::ReadError),
     /// A dataset file.
     #[error(transparent)]
     Data(#[from] dtkc_dataset::DataError),
@@ -74,6 +77,15 @@ impl LabelError {
         let remedy = [first, remedy].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", and ");
         let remedy = if remedy.is_empty() { remedy } else { format!("; {remedy}") };
         Self::Settings(format!("{what} cannot be written ({reason}){remedy}"))
+    }
+}
+
+impl From<dtkc_formats::ReadError> for LabelError {
+    fn from(error: dtkc_formats::ReadError) -> Self {
+        match error {
+            dtkc_formats::ReadError::Usage(text) => Self::Usage(text),
+            other => Self::Read(other),
+        }
     }
 }
 

@@ -1,11 +1,11 @@
-//! From inputs to portions of work: one thread that finds images, in order, and reads rows of datasets ahead.
+//! From inputs to portions of work: one thread that finds items, in order, and reads rows of datasets ahead.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use dtkc_infer::{RawItem, Task, Work};
-use dtkc_item::Items;
+use dtkc_infer::{RawItem, SequenceSpec, Task, Work};
+use dtkc_item::{ItemError, ItemRef, ItemShape, Items};
 use dtkc_source::classes::FolderClasses;
 use dtkc_source::{Body, BodyReader, ListFile, Passed, PassedOver};
 
@@ -13,14 +13,15 @@ use crate::error::{LabelError, Result};
 use crate::journal;
 use crate::label::Replaced;
 use crate::row::Row;
+use crate::sequences::SequenceSettings;
 use crate::shard::Shard;
 use crate::source::{Inputs, Origin, Table, Visitor};
 
-/// A portion is closed early when its pixels or encoded bytes reach this, so that memory does not depend on how
-/// large the images are.
+/// A portion is closed early when its items or encoded bytes reach this, so that memory does not depend on how large
+/// they are.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// One image on its way.
+/// One item on its way.
 pub struct Item {
     /// Position in the whole input.
     pub index: u64,
@@ -33,7 +34,7 @@ pub struct Item {
 /// What the feeder must know.
 #[derive(Debug, Clone, Copy)]
 pub struct FeedOptions<'a> {
-    /// Images per portion.
+    /// Items per portion.
     pub batch: usize,
     /// Which share of the input.
     pub shard: Shard,
@@ -45,8 +46,10 @@ pub struct FeedOptions<'a> {
     pub keep_bytes: bool,
     /// Most bytes of one encoded image.
     pub max_bytes: u64,
-    /// Files that the run replaces, which no image may come from.
+    /// Files that the run replaces, which no item may come from.
     pub replaced: &'a Replaced,
+    /// Which sequences the model takes and how they are read, where it takes sequences.
+    pub sequences: Option<(SequenceSpec, &'a SequenceSettings)>,
 }
 
 /// What was done before this run.
@@ -76,7 +79,7 @@ impl Past {
             return Ok(());
         }
         let text = format!(
-            "the input has changed since the run was interrupted: image {index} was {} and is now {}; \
+            "the input has changed since the run was interrupted: item {index} was {} and is now {}; \
              restore the input, or delete the journal to start over",
             row.path,
             origin.path()
@@ -195,8 +198,14 @@ impl Feeder<'_> {
                 self.bytes += found.body.size();
                 self.options.classes.and_then(|classes| classes.class_of(found))
             }
-            Origin::Row { table, .. } => {
-                self.bytes += table.shape().len() as u64;
+            Origin::Sequence(sequence) => {
+                self.bytes += sequence.values.as_ref().map_or(0, |values| size_of_val(values.as_slice()) as u64);
+                sequence.truth.clone().filter(|_| self.options.classes.is_some())
+            }
+            Origin::Row { table, row, .. } => {
+                // One that is too long is not read.
+                let too_long = self.options.sequences.is_some_and(|(spec, _)| table.steps(*row) > spec.max_steps);
+                self.bytes += if too_long { 0 } else { table.bytes(*row) };
                 None
             }
         };
@@ -214,8 +223,9 @@ impl Feeder<'_> {
         self.bytes = 0;
         let mut items = std::mem::take(&mut self.items);
         let work = match items[0].origin.table().cloned() {
-            Some(table) => read_rows(&table, &mut items, self.options.classes.is_some()),
-            None => Ok(Work::Raw(items.iter_mut().filter_map(|item| self.read(&mut item.origin)).collect())),
+            Some(table) => name_rows(&table, &mut items, self.options.classes.is_some())
+                .and_then(|()| read_rows(&table, &items, self.options.sequences)),
+            None => Ok(Work::Raw(items.iter_mut().map(|item| self.read(&mut item.origin)).collect())),
         };
         match work {
             Ok(work) => {
@@ -226,13 +236,20 @@ impl Feeder<'_> {
         }
     }
 
-    /// Files are left to the workers; archives are read here, in their order.
-    fn read(&mut self, origin: &mut Origin) -> Option<RawItem> {
-        let Origin::Encoded(found) = origin else { return None };
+    /// Files are left to the workers; archives are read here, in their order, and sequences have been.
+    fn read(&mut self, origin: &mut Origin) -> RawItem {
+        let found = match origin {
+            Origin::Encoded(found) => found,
+            Origin::Sequence(sequence) => {
+                let gone = Err(ItemError::unreadable("it was taken already"));
+                return raw(sequence.dim, std::mem::replace(&mut sequence.values, gone), self.options.sequences);
+            }
+            Origin::Row { .. } => return RawItem::Failed(ItemError::unreadable("it is a row of a dataset")),
+        };
         if let Body::File(path) = &found.body {
-            return Some(RawItem::File(path.clone()));
+            return RawItem::File(path.clone());
         }
-        Some(match self.reader.read(&mut found.body) {
+        match self.reader.read(&mut found.body) {
             Ok(bytes) => {
                 if self.options.keep_bytes {
                     found.body = Body::Bytes(bytes.clone());
@@ -240,22 +257,37 @@ impl Feeder<'_> {
                 RawItem::Encoded(bytes)
             }
             Err(error) => RawItem::Failed(error),
-        })
+        }
     }
 }
 
-/// Fills in paths and classes of a dataset's rows and reads their pixels, in runs of consecutive ones.
-fn read_rows(table: &Table, items: &mut [Item], truth: bool) -> Result<Work> {
+/// A sequence for a worker, after what is missing in it was treated.
+fn raw(
+    dim: usize,
+    values: Result<Vec<f32>, ItemError>,
+    sequences: Option<(SequenceSpec, &SequenceSettings)>,
+) -> RawItem {
+    let settled = values.and_then(|mut values| match sequences {
+        Some((spec, settings)) if spec.dim == dim => settings.settle(&spec, &mut values).map(|()| values),
+        // The worker says what is wrong with it.
+        _ => Ok(values),
+    });
+    settled.map_or_else(RawItem::Failed, |values| RawItem::Sequence { dim, values })
+}
+
+/// Which row of its dataset an item is.
+fn row_of(item: &Item) -> usize {
+    if let Origin::Row { row, .. } = item.origin { row } else { 0 }
+}
+
+/// Fills in paths and classes of a dataset's rows.
+fn name_rows(table: &Table, items: &mut [Item], truth: bool) -> Result<()> {
     if truth {
         table.load_truth()?;
     }
-    let shape = table.shape();
-    let row_of = |item: &Item| if let Origin::Row { row, .. } = item.origin { row } else { 0 };
-    let mut pixels = Vec::with_capacity(items.len() * shape.len());
     for run in items.chunk_by_mut(|a, b| row_of(a) + 1 == row_of(b)) {
         let first = row_of(&run[0]);
         let rows = first..first + run.len();
-        pixels.append(&mut table.pixels(rows.clone())?);
         for ((item, given), row) in run.iter_mut().zip(table.paths(rows.clone())?).zip(rows) {
             if let Origin::Row { path, .. } = &mut item.origin {
                 *path = given;
@@ -263,5 +295,35 @@ fn read_rows(table: &Table, items: &mut [Item], truth: bool) -> Result<Work> {
             item.truth = if truth { table.truth(row) } else { None };
         }
     }
-    Ok(Work::Decoded(Items::Images { shape, pixels }))
+    Ok(())
+}
+
+/// Reads a dataset's rows, in runs of consecutive ones. Sequences that are too long are not read.
+fn read_rows(table: &Table, items: &[Item], sequences: Option<(SequenceSpec, &SequenceSettings)>) -> Result<Work> {
+    let rows: Vec<usize> = items.iter().map(row_of).collect();
+    let Some((spec, _)) = sequences else {
+        let mut all = Items::empty(table.shape());
+        for run in rows.chunk_by(|a, b| a + 1 == *b) {
+            all.append(&table.items(run[0]..run[0] + run.len())?);
+        }
+        return Ok(Work::Decoded(all));
+    };
+    let dim = if let ItemShape::Sequence { dim } = table.shape() { dim } else { 0 };
+    let fits = |row: &usize| table.steps(*row) <= spec.max_steps;
+    let mut raws = Vec::with_capacity(rows.len());
+    for run in rows.chunk_by(|a, b| a + 1 == *b && fits(a) == fits(b)) {
+        if !fits(&run[0]) {
+            raws.extend(run.iter().map(|row| {
+                let error = spec.check_steps(table.steps(*row)).err();
+                RawItem::Failed(error.unwrap_or_else(ItemError::no_steps))
+            }));
+            continue;
+        }
+        let read = table.items(run[0]..run[0] + run.len())?;
+        raws.extend(read.iter().map(|item| {
+            let values = if let ItemRef::Steps(steps) = item { steps.to_vec() } else { Vec::new() };
+            raw(dim, Ok(values), sequences)
+        }));
+    }
+    Ok(Work::Raw(raws))
 }

@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use dtkc_files::Pending;
+use dtkc_item::Items;
 use dtkc_observe::Observer;
 
 use crate::error::{LabelError, Result};
 use crate::failures::FailureList;
-use crate::journal::{self, PixelReader, Reader};
+use crate::journal::{self, Reader};
 use crate::layout::Layout;
-use crate::output::{self, Format, Images, RowWriter};
+use crate::output::{self, Format, Held, RowWriter};
 use crate::row::Row;
+use crate::spool::SpoolReader;
 
 /// Which file to make.
 #[derive(Debug, Clone)]
@@ -21,8 +23,8 @@ pub struct Target {
     pub format: Format,
     /// With which columns.
     pub layout: Layout,
-    /// The images in it, where the form holds images.
-    pub images: Images,
+    /// The items in it, where the form holds items.
+    pub held: Held,
     /// Where failures are listed.
     pub failed: PathBuf,
 }
@@ -38,14 +40,14 @@ impl Writing {
     /// Starts beside the target.
     pub fn start(target: &Target) -> Result<Self> {
         let pending = Pending::beside(&target.path)?;
-        let writer = output::create(&pending, target.format, &target.layout, target.images);
+        let writer = output::create(&pending, target.format, &target.layout, target.held);
         let writer = writer.map_err(|error| about(&pending, error))?;
         Ok(Self { pending, writer, failures: FailureList::new(&target.failed) })
     }
 
-    /// Writes rows, and the pixels of the labelled ones where the form wants them.
-    pub fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
-        self.writer.write(rows, pixels).map_err(|error| about(&self.pending, error))?;
+    /// Writes rows, and the items of the labelled ones where the form wants them.
+    pub fn write(&mut self, rows: &[Row], items: &Items) -> Result<()> {
+        self.writer.write(rows, items).map_err(|error| about(&self.pending, error))?;
         rows.iter().try_for_each(|row| self.failures.add(row))
     }
 
@@ -72,15 +74,16 @@ pub fn from_journal(target: &Target, rows: u64, observer: &dyn Observer) -> Resu
     observer.begin(&format!("write {name}"), "rows", Some(rows));
     let mut writing = Writing::start(target)?;
     let mut reader = Reader::open(&target.path)?;
-    let mut pixels = match target.format.wants_pixels() {
-        true => Some(PixelReader::open(&target.path, target.images.shape.len())?),
+    let mut kept = match target.format.wants_items() {
+        true => Some(SpoolReader::open(&journal::items_path(&target.path), target.held.shape)?),
         false => None,
     };
+    let none = Items::empty(target.held.shape);
     let mut found = 0;
     while let Some(rows) = reader.next_block()? {
         let labelled = rows.iter().filter(|row| row.outcome.is_ok()).count();
-        let pixels = pixels.as_mut().map(|p| p.next(labelled)).transpose()?.unwrap_or_default();
-        writing.write(&rows, &pixels)?;
+        let items = kept.as_mut().map(|kept| kept.next(labelled)).transpose()?;
+        writing.write(&rows, items.as_ref().unwrap_or(&none))?;
         observer.advance(rows.len() as u64);
         found += rows.len() as u64;
     }

@@ -2,14 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use dtkc_item::ImageShape;
+use dtkc_image::Limits;
+use dtkc_item::{ImageShape, ItemShape};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{LabelError, Result};
 use crate::journal::with_suffix;
 use crate::layout::Layout;
+use crate::sequences::SequenceSettings;
 use crate::shard::Shard;
+use crate::source::{Inputs, Wanted};
 
 /// Everything that decides which rows a run gives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,8 +25,15 @@ pub struct Settings {
     pub inputs: Vec<String>,
     /// Columns and names.
     pub layout: Layout,
-    /// The model's input size.
-    pub shape: ImageShape,
+    /// The model's input size, where it takes images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<ImageShape>,
+    /// Values per time step, where it takes sequences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dim: Option<usize>,
+    /// How sequences are read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequences: Option<SequenceSettings>,
     /// Most bytes of an image file.
     pub max_bytes: u64,
     /// Most pixels per side.
@@ -32,6 +42,31 @@ pub struct Settings {
     pub max_pixels: u64,
     /// The folder of `--sort-into`.
     pub sort_into: Option<PathBuf>,
+}
+
+impl Settings {
+    /// What the model takes.
+    pub fn item(&self) -> ItemShape {
+        match (self.shape, self.dim) {
+            (Some(shape), _) => ItemShape::Image(shape),
+            (None, dim) => ItemShape::Sequence { dim: dim.unwrap_or(1) },
+        }
+    }
+
+    /// What one image may cost.
+    pub fn limits(&self) -> Limits {
+        Limits { max_bytes: self.max_bytes, max_side: self.max_side, max_pixels: self.max_pixels }
+    }
+
+    /// Opens the inputs again, as the run did.
+    pub fn open_inputs(&self) -> Result<Inputs> {
+        let options = match (&self.sequences, self.item()) {
+            (Some(sequences), ItemShape::Sequence { dim }) => Some(sequences.options(dim, self.limits())?),
+            _ => None,
+        };
+        let wanted = Wanted { shape: self.item(), max_bytes: self.max_bytes, sequences: options.as_ref() };
+        Inputs::open(&self.inputs, &wanted)
+    }
 }
 
 /// How far a run came.

@@ -5,26 +5,36 @@
 //! output itself is made from the journal at the end (or at Ctrl-C), so it is a function of the rows alone, and the
 //! same for an interrupted run as for an undisturbed one.
 //!
-//! Layout: a line of text, a line of JSON (the settings), then blocks: length u32, CRC-32 u32, rows. The pixels of
-//! labelled images, where the output wants them, are in a second file, one image after the other.
+//! Layout: a line of text, a line of JSON (the settings), then blocks: length u32, CRC-32 u32, rows. The labelled
+//! items, where the output wants them, are in a second file, one after the other.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use dtkc_files::{Identity, Lock, LockError};
+use dtkc_item::{ItemShape, Items};
 use flate2::Crc;
 
 use crate::error::{LabelError, Result};
 use crate::row::Row;
+use crate::spool::{SpoolReader, SpoolWriter};
 
 const MAGIC: &str = "dtkc-label journal 1\n";
 /// No block of ours comes near it; a larger one is noise.
 const MAX_BLOCK: u32 = 1 << 30;
 
+/// What the name of the file of items has behind that of the journal.
+const ITEMS: &str = "-pixels";
+
 /// Where the journal of an output is.
 pub fn path_for(output: &Path) -> PathBuf {
     with_suffix(output, ".journal")
+}
+
+/// Where the items are that it keeps.
+pub fn items_path(output: &Path) -> PathBuf {
+    with_suffix(&path_for(output), ITEMS)
 }
 
 /// Whether an unfinished run is kept there. A full disk may leave an empty file, which is none.
@@ -57,22 +67,15 @@ pub fn with_suffix(output: &Path, suffix: &str) -> PathBuf {
 pub struct Journal {
     path: PathBuf,
     file: File,
-    pixels: Option<Pixels>,
+    items: Option<SpoolWriter>,
     block: Vec<u8>,
 }
 
-struct Pixels {
-    path: PathBuf,
-    file: BufWriter<File>,
-    image_bytes: usize,
-}
-
 impl Journal {
-    /// Starts a journal for `output`; `settings` is one line of JSON. `image_bytes` is given where the output wants
-    /// the images, too.
-    pub fn create(output: &Path, settings: &str, image_bytes: Option<usize>) -> Result<Self> {
+    /// Starts a journal for `output`; `settings` is one line of JSON. `with_items` where the output wants the items, too.
+    pub fn create(output: &Path, settings: &str, with_items: bool) -> Result<Self> {
         let path = path_for(output);
-        let mut journal = Self::open_locked(&path, image_bytes)?;
+        let mut journal = Self::open_locked(&path, with_items)?;
         // Also where the user has said that what is there may go: this name is ours and not his.
         let mut head = vec![0; MAGIC.len()];
         let read = read_full(&mut journal.file, &mut head)?;
@@ -86,48 +89,45 @@ impl Journal {
         journal.file.seek(SeekFrom::Start(0))?;
         let begun = journal.file.write_all(format!("{MAGIC}{settings}\n").as_bytes());
         begun.map_err(|e| LabelError::unwritable(path.display(), &e, ""))?;
-        if let Some(pixels) = &mut journal.pixels {
-            pixels.file.get_mut().set_len(0)?;
+        if let Some(items) = &mut journal.items {
+            items.cut(0)?;
         }
         Ok(journal)
     }
 
     /// Opens the journal of an interrupted run, shows its settings to `check` and its rows to `seen`, and goes to
-    /// its end.
+    /// its end. `items` is what the items look like, where the output wants them.
     pub fn resume(
         output: &Path,
-        image_bytes: Option<usize>,
+        items: Option<ItemShape>,
         check: impl FnOnce(&str) -> Result<()>,
         mut seen: impl FnMut(&Row),
     ) -> Result<Self> {
         let path = path_for(output);
-        let mut journal = Self::open_locked(&path, image_bytes)?;
+        let mut journal = Self::open_locked(&path, items.is_some())?;
         let mut reader = Reader::open(output)?;
         check(reader.settings())?;
-        let mut end = reader.position;
-        let mut images = 0;
-        let kept = journal.pixels.as_ref().map(|p| p.file.get_ref().metadata().map(|m| m.len())).transpose()?;
+        let (mut end, mut items_end) = (reader.position, 0);
+        let mut kept = items.map(|shape| SpoolReader::open(&items_path(output), shape)).transpose()?;
         while let Some(rows) = reader.next_block()? {
             let labelled = rows.iter().filter(|row| row.outcome.is_ok()).count();
-            if let (Some(kept), Some(bytes)) = (kept, image_bytes)
-                && ((images + labelled) * bytes) as u64 > kept
-            {
-                break;
+            match kept.as_mut().map(|kept| kept.skip(labelled)).transpose()? {
+                Some(None) => break,
+                Some(Some(position)) => items_end = position,
+                None => {}
             }
-            images += labelled;
             end = reader.position;
             rows.iter().for_each(&mut seen);
         }
         journal.file.set_len(end)?;
         journal.file.seek(SeekFrom::End(0))?;
-        if let Some(pixels) = &mut journal.pixels {
-            pixels.file.get_mut().set_len((images * pixels.image_bytes) as u64)?;
-            pixels.file.seek(SeekFrom::End(0))?;
+        if let Some(items) = &mut journal.items {
+            items.cut(items_end)?;
         }
         Ok(journal)
     }
 
-    fn open_locked(path: &Path, image_bytes: Option<usize>) -> Result<Self> {
+    fn open_locked(path: &Path, with_items: bool) -> Result<Self> {
         let open = |path: &Path| -> Result<File> {
             let mut options = fs_err::OpenOptions::new();
             let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
@@ -140,20 +140,20 @@ impl Journal {
                 "another dtkc-label is writing it; wait for it or choose another output",
             ));
         }
-        let pixels = match image_bytes {
-            Some(image_bytes) => {
-                let path = with_suffix(path, "-pixels");
-                Some(Pixels { file: BufWriter::with_capacity(1 << 20, open(&path)?), path, image_bytes })
+        let items = match with_items {
+            true => {
+                let path = with_suffix(path, ITEMS);
+                Some(SpoolWriter::new(path.clone(), open(&path)?))
             }
-            None => None,
+            false => None,
         };
-        Ok(Self { path: path.to_owned(), file, pixels, block: Vec::new() })
+        Ok(Self { path: path.to_owned(), file, items, block: Vec::new() })
     }
 
     /// Fails where the files are no longer those that this run writes to: what was written is then not at its place.
     pub fn check_there(&self) -> Result<()> {
-        let pixels = self.pixels.as_ref().map(|pixels| (&pixels.path, pixels.file.get_ref()));
-        for (path, file) in [(&self.path, &self.file)].into_iter().chain(pixels) {
+        let items = self.items.as_ref().map(|items| (&items.path, items.file.get_ref()));
+        for (path, file) in [(&self.path, &self.file)].into_iter().chain(items) {
             match (Identity::of_file(file, path), Identity::of_name(path)) {
                 (Ok(ours), Ok(there)) if ours == there => {}
                 _ => {
@@ -168,16 +168,15 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends rows, and the pixels of those that are labelled, one image after the other.
-    pub fn append(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
+    /// Appends rows, and the items of those that are labelled.
+    pub fn append(&mut self, rows: &[Row], items: &Items) -> Result<()> {
         self.check_there()?;
         let full = |path: &Path, e: io::Error| {
             LabelError::unwritable(path.display(), &e, "the same command with --resume goes on")
         };
-        if let Some(spool) = &mut self.pixels {
-            // Before the rows: a row in the journal must have its pixels.
-            let written = spool.file.write_all(pixels).and_then(|()| spool.file.flush());
-            written.map_err(|e| full(&spool.path, e))?;
+        if let Some(spool) = &mut self.items {
+            // Before the rows: a row in the journal must have its item.
+            spool.append(items).map_err(|e| full(&spool.path, e))?;
         }
         self.block.clear();
         self.block.extend([0; 8]);
@@ -197,8 +196,8 @@ impl Journal {
             return Ok(());
         }
         fs_err::remove_file(&self.path)?;
-        if let Some(pixels) = self.pixels {
-            fs_err::remove_file(&pixels.path)?;
+        if let Some(items) = self.items {
+            fs_err::remove_file(&items.path)?;
         }
         Ok(())
     }
@@ -263,27 +262,6 @@ impl Reader {
     }
 }
 
-/// Reads the pixels that a journal keeps.
-pub struct PixelReader {
-    file: BufReader<File>,
-    image_bytes: usize,
-}
-
-impl PixelReader {
-    /// Opens the pixels of the journal of `output`.
-    pub fn open(output: &Path, image_bytes: usize) -> Result<Self> {
-        let path = with_suffix(&path_for(output), "-pixels");
-        Ok(Self { file: BufReader::with_capacity(1 << 20, fs_err::File::open(path)?.into_parts().0), image_bytes })
-    }
-
-    /// The pixels of the next images.
-    pub fn next(&mut self, images: usize) -> Result<Vec<u8>> {
-        let mut pixels = vec![0; images * self.image_bytes];
-        self.file.read_exact(&mut pixels)?;
-        Ok(pixels)
-    }
-}
-
 fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {
@@ -300,7 +278,7 @@ fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use dtkc_item::ItemError;
+    use dtkc_item::{ImageShape, ItemError};
 
     use super::*;
     use crate::row::Label;
@@ -311,13 +289,19 @@ mod tests {
         vec![row(from, Ok(label)), row(from + 1, Err(ItemError::new("empty", "the file is empty")))]
     }
 
+    const SHAPE: ImageShape = ImageShape { height: 2, width: 2, channels: 1 };
+
+    fn image(value: u8) -> Items {
+        Items::Images { shape: SHAPE, pixels: vec![value; 4] }
+    }
+
     fn resume(output: &Path) -> (Journal, Vec<Row>) {
         let mut seen = Vec::new();
         let check = |settings: &str| {
             assert_eq!(settings, "{}");
             Ok(())
         };
-        let journal = Journal::resume(output, Some(4), check, |row| seen.push(row.clone())).unwrap();
+        let journal = Journal::resume(output, Some(SHAPE.into()), check, |row| seen.push(row.clone())).unwrap();
         (journal, seen)
     }
 
@@ -325,32 +309,33 @@ mod tests {
     fn whole_blocks_survive_any_cut() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("a.csv");
-        let mut journal = Journal::create(&output, "{}", Some(4)).unwrap();
-        journal.append(&rows(0), &[1; 4]).unwrap();
+        let mut journal = Journal::create(&output, "{}", true).unwrap();
+        journal.append(&rows(0), &image(1)).unwrap();
         let first = std::fs::metadata(path_for(&output)).unwrap().len();
-        journal.append(&rows(2), &[2; 4]).unwrap();
+        journal.append(&rows(2), &image(2)).unwrap();
         drop(journal);
         let bytes = std::fs::read(path_for(&output)).unwrap();
         for cut in first..bytes.len() as u64 {
             std::fs::write(path_for(&output), &bytes[..cut as usize]).unwrap();
             let (mut journal, seen) = resume(&output);
             assert_eq!(seen, rows(0), "cut at {cut}");
-            journal.append(&rows(2), &[2; 4]).unwrap();
+            journal.append(&rows(2), &image(2)).unwrap();
             drop(journal);
             assert_eq!(std::fs::read(path_for(&output)).unwrap(), bytes);
-            assert_eq!(PixelReader::open(&output, 4).unwrap().next(2).unwrap(), [1, 1, 1, 1, 2, 2, 2, 2]);
+            let kept = SpoolReader::open(&items_path(&output), SHAPE.into()).unwrap().next(2).unwrap();
+            assert_eq!(kept.pixels(), Some(&[1, 1, 1, 1, 2, 2, 2, 2][..]));
         }
     }
 
     #[test]
-    fn damage_and_missing_pixels_end_the_journal_early() {
+    fn damage_and_missing_items_end_the_journal_early() {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("a.csv");
-        let mut journal = Journal::create(&output, "{}", Some(4)).unwrap();
-        journal.append(&rows(0), &[1; 4]).unwrap();
-        journal.append(&rows(2), &[2; 4]).unwrap();
+        let mut journal = Journal::create(&output, "{}", true).unwrap();
+        journal.append(&rows(0), &image(1)).unwrap();
+        journal.append(&rows(2), &image(2)).unwrap();
         drop(journal);
-        let spool = with_suffix(&path_for(&output), "-pixels");
+        let spool = items_path(&output);
         std::fs::write(&spool, [1; 7]).unwrap();
         assert_eq!(resume(&output).1, rows(0));
         assert_eq!(std::fs::metadata(&spool).unwrap().len(), 4);
@@ -366,15 +351,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("a.csv");
         for (ending, replaced) in [("", false), ("", true), ("-pixels", false), ("-pixels", true)] {
-            let mut journal = Journal::create(&output, "{}", Some(4)).unwrap();
-            journal.append(&rows(0), &[1; 4]).unwrap();
+            let mut journal = Journal::create(&output, "{}", true).unwrap();
+            journal.append(&rows(0), &image(1)).unwrap();
             let path = with_suffix(&path_for(&output), ending);
             let bytes = std::fs::read(&path).unwrap();
             std::fs::remove_file(&path).unwrap();
             if replaced {
                 std::fs::write(&path, bytes).unwrap();
             }
-            for result in [journal.append(&rows(2), &[2; 4]), journal.check_there()] {
+            for result in [journal.append(&rows(2), &image(2)), journal.check_there()] {
                 let error = result.unwrap_err();
                 assert!(matches!(&error, LabelError::Lost(text) if text.contains("removed or replaced")), "{error}");
             }
@@ -405,11 +390,11 @@ mod tests {
         let output = folder.path().join("a.csv");
         std::fs::write(path_for(&output), "path,cluster\n").unwrap();
         assert!(Reader::open(&output).is_err_and(|e| e.to_string().contains("not a journal")));
-        assert!(Journal::create(&output, "{}", None).is_err_and(|e| e.to_string().contains("not a journal")));
+        assert!(Journal::create(&output, "{}", false).is_err_and(|e| e.to_string().contains("not a journal")));
         assert_eq!(std::fs::read_to_string(path_for(&output)).unwrap(), "path,cluster\n");
         std::fs::write(path_for(&output), &MAGIC[..7]).unwrap();
-        let _first = Journal::create(&output, "{}", None).unwrap();
-        let second = Journal::create(&output, "{}", None);
+        let _first = Journal::create(&output, "{}", false).unwrap();
+        let second = Journal::create(&output, "{}", false);
         assert!(second.is_err_and(|e| e.to_string().contains("another dtkc-label")));
     }
 }

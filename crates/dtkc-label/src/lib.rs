@@ -1,6 +1,6 @@
-//! Labels whole image collections with a model file.
+//! Labels whole collections of images or sequences with a model file.
 //!
-//! - [`source`] finds images, in one fixed order; [`feed`] cuts them into portions; [`pipeline`] decodes, labels and
+//! - [`source`] finds items, in one fixed order; [`feed`] cuts them into portions; [`pipeline`] decodes, labels and
 //!   collects side by side, with bounded memory.
 //! - [`journal`] keeps every finished row at once, so that nothing is lost to an interruption; [`output`] makes the
 //!   file from it at the end, in one of four forms, and reads such files back.
@@ -20,9 +20,11 @@ pub mod merge;
 pub mod output;
 pub mod pipeline;
 pub mod row;
+pub mod sequences;
 pub mod shard;
 pub mod sort;
 pub mod source;
+pub mod spool;
 pub mod table;
 pub mod tally;
 

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 use dtkc_files::{Sources, refuse_existing, refuse_twins};
-use dtkc_image::Limits;
+use dtkc_item::Items;
 use dtkc_observe::Observer;
 
 use crate::error::{LabelError, Result};
@@ -13,10 +13,9 @@ use crate::failures;
 use crate::finish::{Target, Writing};
 use crate::gallery::{self, About, Picks};
 use crate::job::{self, Job, Settings, State};
-use crate::output::{self, Format, Images, Stored};
+use crate::output::{self, Format, Held, Stored};
 use crate::row::Row;
 use crate::shard::Shard;
-use crate::source::Inputs;
 use crate::tally::{Summary, Tally};
 
 /// What to join.
@@ -46,6 +45,9 @@ pub struct Merged {
 /// Rows that are written together.
 const RUN: usize = 1024;
 
+/// Or fewer, where their items take so many bytes.
+const HELD: usize = 64 << 20;
+
 type Rows = Peekable<Box<dyn Iterator<Item = Result<Stored>>>>;
 
 /// Joins parts. All shards of one run must be there, each complete and once.
@@ -58,9 +60,11 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
     let mut parts = Vec::new();
     for path in &paths {
         let part = Format::of(path)?;
-        if format.wants_pixels() && !part.wants_pixels() {
-            let reason =
-                format!("it has no images in it, and a {format} output holds them; give the output the ending .{part}");
+        if format.wants_items() && !part.wants_items() {
+            let reason = format!(
+                "it has no {} in it, and a {format} output holds them; give the output the ending .{part}",
+                settings.item().kind()
+            );
             return Err(LabelError::file(path, reason));
         }
         parts.push(output::read(path, part, &settings.layout)?.peekable());
@@ -71,7 +75,7 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
         path: options.output.clone(),
         format,
         layout: settings.layout.clone(),
-        images: Images { shape: settings.shape, resize },
+        held: Held { shape: settings.item(), resize },
         failed: options.failed.clone().unwrap_or_else(|| failures::path_for(&options.output)),
     };
     let total = jobs.iter().map(|job| job.rows).sum();
@@ -123,17 +127,17 @@ fn without_lists(paths: &[PathBuf]) -> Vec<PathBuf> {
 fn write_gallery(page: &Path, settings: &Settings, picks: &Picks, summary: &Summary) -> Result<()> {
     if settings.inputs.iter().any(|input| input == "-") {
         return Err(LabelError::Settings(
-            "the images were listed on standard input, so --gallery cannot find them again".into(),
+            "the inputs were listed on standard input, so --gallery cannot find them again".into(),
         ));
     }
-    let limits = Limits { max_bytes: settings.max_bytes, max_side: settings.max_side, max_pixels: settings.max_pixels };
     let about = About {
         model: settings.model.clone(),
         inputs: settings.inputs.clone(),
         names: settings.layout.names.clone(),
         min_confidence: settings.layout.min_confidence,
+        kind: settings.item().kind(),
     };
-    gallery::write(page, &Inputs::open(&settings.inputs, settings.max_bytes)?, limits, picks, summary, &about)
+    gallery::write(page, &settings.open_inputs()?, settings.limits(), picks, summary, &about)
 }
 
 fn read_job(part: &Path) -> Result<Job> {
@@ -190,27 +194,37 @@ fn join(
 ) -> Result<Option<Writing>> {
     let mut writing = Writing::start(target)?;
     let mut run: Vec<Row> = Vec::with_capacity(RUN);
-    let mut pixels = Vec::new();
+    let mut items = Items::empty(target.held.shape);
     // The part that gave a row most likely gives the next one, too.
     let mut at = 0;
     for index in 0..total {
         if observer.stop() {
             return Ok(None);
         }
-        let Some((row, mut image)) = take(&mut parts, &mut at, index)? else {
+        let Some((row, item)) = take(&mut parts, &mut at, index)? else {
             return Err(LabelError::Settings(format!("no part has row {index}; label the parts again")));
         };
         seen(&row);
         observer.advance(1);
         run.push(row);
-        pixels.append(&mut image);
-        if run.len() == RUN || index + 1 == total {
-            writing.write(&run, &pixels)?;
+        if let Some(item) = item {
+            items.append(&item);
+        }
+        if run.len() == RUN || held(&items) >= HELD || index + 1 == total {
+            writing.write(&run, &items)?;
             run.clear();
-            pixels.clear();
+            items.clear();
         }
     }
     Ok(Some(writing))
+}
+
+/// Bytes that items take.
+fn held(items: &Items) -> usize {
+    match items {
+        Items::Images { pixels, .. } => pixels.len(),
+        Items::Sequences { values, .. } => size_of_val(values.as_slice()),
+    }
 }
 
 fn take(parts: &mut [Rows], at: &mut usize, index: u64) -> Result<Option<Stored>> {

@@ -1,6 +1,6 @@
 //! Finding, decoding, labelling and writing side by side.
 //!
-//! One thread finds images and reads datasets ahead; the workers of a [`Pool`] decode and label; the calling thread
+//! One thread finds items and reads datasets ahead; the workers of a [`Pool`] decode and label; the calling thread
 //! takes the results in order. What is under way is bounded, so memory does not grow with the input, and the slowest
 //! of the three decides the pace.
 
@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dtkc_infer::{Answers, Finished, ModelFile, Pool};
+use dtkc_item::{ItemRef, ItemShape, Items};
 use dtkc_source::{Body, Found};
 
 use crate::error::{LabelError, Result};
@@ -18,7 +19,7 @@ use crate::source::{Inputs, Origin};
 
 /// Everything that a run needs.
 pub struct Plan<'a> {
-    /// Where images come from.
+    /// Where items come from.
     pub inputs: &'a Inputs,
     /// The model.
     pub model: &'a ModelFile,
@@ -32,8 +33,8 @@ pub struct Plan<'a> {
     pub sorter: Option<&'a Sorter>,
 }
 
-/// Takes the rows of a portion, and the pixels of the labelled ones where the pool keeps them.
-pub type RowSink<'a> = dyn FnMut(Vec<Row>, &[u8]) -> Result<()> + 'a;
+/// Takes the rows of a portion, and the items of the labelled ones where the pool keeps them.
+pub type RowSink<'a> = dyn FnMut(Vec<Row>, &Items) -> Result<()> + 'a;
 
 /// Runs a plan to its end, or until `stop` says so; what is under way then is still finished. `sink` gets the rows of
 /// each portion, in order.
@@ -58,11 +59,12 @@ pub fn run(
             })
         });
         let mut portions = 0;
+        let none = Items::empty(plan.model.shape());
         let collect = || -> Result<()> {
             for Finished { tag, outcome } in results {
                 let answers = outcome?;
                 let rows = to_rows(plan, tag, &answers)?;
-                sink(rows, answers.pixels.as_deref().unwrap_or_default())?;
+                sink(rows, answers.items.as_ref().unwrap_or(&none))?;
                 portions += 1;
             }
             Ok(())
@@ -111,15 +113,18 @@ fn label(plan: &Plan<'_>, answers: &Answers, at: usize) -> Result<Label> {
     })
 }
 
-/// What goes into a cluster's folder: the file, the archive's bytes, or the pixels that the model saw.
+/// What goes into a cluster's folder: the file, the archive's bytes, or what the model saw.
 fn content<'a>(plan: &Plan<'_>, item: &'a Item, answers: &'a Answers, at: usize) -> Result<Content<'a>> {
-    let shape = plan.model.spec().shape();
     match &item.origin {
         Origin::Encoded(Found { body: Body::File(path), .. }) => Ok(Content::File(path)),
         Origin::Encoded(Found { body: Body::Bytes(bytes), .. }) => Ok(Content::Bytes(bytes)),
         _ => {
-            let pixels = answers.pixels.as_deref().and_then(|p| p.chunks_exact(shape.len()).nth(at));
-            pixels.map(|p| Content::Pixels(shape, p)).ok_or(LabelError::Internal("pixels to sort are missing"))
+            let seen = answers.items.as_ref().and_then(|items| items.get(at));
+            match (seen, plan.model.shape()) {
+                (Some(ItemRef::Pixels(pixels)), ItemShape::Image(shape)) => Ok(Content::Pixels(shape, pixels)),
+                (Some(ItemRef::Steps(steps)), ItemShape::Sequence { dim }) => Ok(Content::Steps(dim, steps)),
+                _ => Err(LabelError::Internal("an item to sort is missing")),
+            }
         }
     }
 }

@@ -35,6 +35,8 @@ pub enum Content<'a> {
     Bytes(&'a [u8]),
     /// Pixels of a dataset's row, written as PNG.
     Pixels(ImageShape, &'a [u8]),
+    /// Steps of so many values each, written as a table with a row for every step.
+    Steps(usize, &'a [f32]),
 }
 
 /// Puts images into folders; shared by the workers.
@@ -103,8 +105,16 @@ impl Sorter {
                     .map_err(io::Error::other)?;
                 write_new(target, &png.into_inner())
             }
+            (Content::Steps(dim, steps), _) => write_new(target, steps_as_text(*dim, steps).as_bytes()),
         }
     }
+}
+
+/// A row for every step, as `dtkc-data import --format csv-each` reads it.
+fn steps_as_text(dim: usize, steps: &[f32]) -> String {
+    let names: Vec<String> = (1..=dim).map(|place| format!("x{place}")).collect();
+    let row = |step: &[f32]| step.iter().map(f32::to_string).collect::<Vec<_>>().join(",") + "\n";
+    names.join(",") + "\n" + &steps.chunks_exact(dim.max(1)).map(row).collect::<String>()
 }
 
 /// Whether a place is that of the file itself, and not only of another link to it.
@@ -162,7 +172,11 @@ fn folder_name(id: usize, name: &str, clusters: usize) -> String {
 /// Where below its cluster's folder an image goes: its path below the input, so that names stay what they were and
 /// two images never meet. Rows of datasets go by their number.
 fn place_of(item: &Item) -> PathBuf {
-    let Origin::Encoded(found) = &item.origin else { return format!("{:08}.png", item.index).into() };
+    let found = match &item.origin {
+        Origin::Encoded(found) => found,
+        Origin::Row { table, .. } if table.shape().image().is_some() => return format!("{:08}.png", item.index).into(),
+        Origin::Row { .. } | Origin::Sequence(_) => return format!("{:08}.csv", item.index).into(),
+    };
     // Nothing in an archive's names may lead out of the folder.
     let parts = Path::new(found.name()).components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),

@@ -6,12 +6,14 @@
 //! | name | type | shape |
 //! |---|---|---|
 //! | input `image` | u8 | `[batch, height, width, channels]` |
+//! | or inputs `values`, `lengths` | f32, i64 | `[batch, time, dim]`, `[batch]` |
 //! | output `cluster` | i64 | `[batch]` |
 //! | output `probabilities` | f32 | `[batch, clusters]` |
 //! | output `embedding` | f32 | `[batch, hidden]` |
 //!
-//! Scaling each image to 0..1 by its own minimum and maximum happens inside the graph, so that any ONNX runtime
-//! in any language can use the file. What a reader needs to know beside the graph (how to resize, what the
+//! Scaling each image to 0..1 by its own minimum and maximum happens inside the graph, and so does what scales
+//! sequences, so that any ONNX runtime in any language can use the file. What stands behind a sequence's length never
+//! changes an answer. What a reader needs to know beside the graph (how to resize, what the
 //! clusters are called, where the model came from) is in the file's `metadata_props`, see [`Metadata`].
 //!
 //! The crate knows nothing of training: a program that only reads model files does not link burn.
@@ -29,5 +31,5 @@ mod write;
 pub use error::OnnxError;
 pub use metadata::{Cluster, ImageInput, InputSpec, Metadata, Parity, Provenance, SCHEMA};
 pub use network::{GruOutput, GruWeights, Layer, Network, Weights};
-pub use read::{MAX_BYTES, fingerprint, largest_value, read_metadata, with_metadata};
+pub use read::{Largest, MAX_BYTES, fingerprint, largest_values, read_metadata, with_metadata};
 pub use write::{IR_VERSION, OPSET, write};

@@ -152,7 +152,7 @@ fn wrong_weights_of_a_gru_are_named() {
     };
     assert!(changed(|gru| gru.input.data[0] = f32::INFINITY).contains("backwards, its weight holds inf"));
     assert!(changed(|gru| gru.recurrent.shape = vec![5, 15]).contains("not those of a GRU"));
-    assert!(changed(|gru| drop(gru.input_bias.pop())).contains("its input bias has 14 values instead of 15"));
+    assert!(changed(|gru| gru.input_bias.truncate(14)).contains("its input bias has 14 values instead of 15"));
     let fewer = changed(|gru| {
         *gru = GruWeights {
             input: Weights::new([3, 3], vec![0.0; 9]),

@@ -19,6 +19,9 @@ const MAX_SIZE: usize = 1 << 16;
 /// SHA-256 of everything but the metadata: a flipped bit in the weights would otherwise go unnoticed.
 const CHECKSUM: &str = "dtkc.graph_sha256";
 
+/// The name of the dimension that is as long as the longest sequence of a batch.
+pub(crate) const TIME: &str = "time";
+
 /// The tag of `ModelProto.metadata_props`.
 const METADATA_TAG: u64 = 14;
 
@@ -48,19 +51,35 @@ fn read(bytes: &[u8]) -> Result<(Graph, Metadata), OnnxError> {
     Ok((graph, metadata))
 }
 
-/// Numbers in the largest value that the graph states between two of its nodes, for one image: what memory and time
-/// of a batch go with.
-pub fn largest_value(bytes: &[u8]) -> Result<usize, OnnxError> {
+/// Numbers in the largest values that a graph states between two of its nodes: what memory and time of a batch go with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Largest {
+    /// For one item, whatever its length.
+    pub item: usize,
+    /// For one step of a sequence, of those that have a time; 0 where none has.
+    pub step: usize,
+}
+
+/// The largest values of a model's graph.
+pub fn largest_values(bytes: &[u8]) -> Result<Largest, OnnxError> {
     let graph = parse(bytes)?.graph.unwrap_or_default();
-    let count = |value: &ValueInfo| -> usize {
+    let mut largest = Largest { item: 1, step: 0 };
+    for value in graph.input.iter().chain(&graph.value_info) {
         let shape = value.r#type.as_ref().and_then(|kind| kind.tensor_type.as_ref()?.shape.as_ref());
-        let sizes = shape.into_iter().flat_map(|shape| &shape.dim).map(|dimension| match dimension.value {
+        let dims = shape.map_or(&[][..], |shape| &shape.dim);
+        let sizes = dims.iter().map(|dimension| match dimension.value {
             Some(DimensionValue::Size(size)) => usize::try_from(size).unwrap_or(1).max(1),
             _ => 1,
         });
-        sizes.fold(1, usize::saturating_mul)
-    };
-    Ok(graph.input.iter().chain(&graph.value_info).map(count).max().unwrap_or(1))
+        let count = sizes.fold(1, usize::saturating_mul);
+        let is_time =
+            |dimension: &Dimension| matches!(&dimension.value, Some(DimensionValue::Name(name)) if name == TIME);
+        match dims.iter().any(is_time) {
+            true => largest.step = largest.step.max(count),
+            false => largest.item = largest.item.max(count),
+        }
+    }
+    Ok(largest)
 }
 
 /// The same model file with other metadata; the bytes of everything else are untouched. Input, number of clusters
@@ -204,7 +223,7 @@ fn check_value(value: &ValueInfo, kind: DataType, dims: &[Option<usize>]) -> Res
     };
     if found.len() != dims.len() + 1 || !found[1..].iter().zip(dims).all(fits) {
         let found: Vec<String> = found.into_iter().map(dimension_text).collect();
-        let wanted = dims.iter().map(|size| size.map_or_else(|| "time".to_owned(), |size| size.to_string()));
+        let wanted = dims.iter().map(|size| size.map_or_else(|| TIME.to_owned(), |size| size.to_string()));
         let wanted: Vec<String> = std::iter::once("batch".to_owned()).chain(wanted).collect();
         return Err(format!("has shape [{}] and the metadata says [{}]", found.join(", "), wanted.join(", ")));
     }

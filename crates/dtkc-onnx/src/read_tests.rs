@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::proto::{Attribute, Node};
-use crate::testing::Sample;
+use crate::testing::{Sample, SequenceSample};
 use crate::write;
 
 fn sample() -> Vec<u8> {
@@ -157,9 +157,12 @@ fn weights_in_other_files_are_refused() {
 #[test]
 fn the_largest_value_is_found() {
     // 22 x 27 x 3 pixels are fewer than 5 filters of 18 x 23.
-    assert_eq!(largest_value(&sample()), Ok(5 * 18 * 23));
-    assert_eq!(largest_value(&changed(|model| model.graph.as_mut().unwrap().value_info.clear())), Ok(22 * 27 * 3));
-    assert!(largest_value(b"").is_err());
+    assert_eq!(largest_values(&sample()), Ok(Largest { item: 5 * 18 * 23, step: 0 }));
+    let bare = changed(|model| model.graph.as_mut().unwrap().value_info.clear());
+    assert_eq!(largest_values(&bare), Ok(Largest { item: 22 * 27 * 3, step: 0 }));
+    assert!(largest_values(b"").is_err());
+    // Two directions of 5 units are more than 3 values a step and than the 7 of the embedding.
+    assert_eq!(largest_values(&sequences()), Ok(Largest { item: 10, step: 10 }));
 }
 
 #[test]
@@ -225,4 +228,60 @@ proptest! {
     fn noise_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         prop_assert!(read_metadata(&bytes).is_err());
     }
+}
+
+fn sequences() -> Vec<u8> {
+    let sample = SequenceSample::small();
+    write(&sample.network(), &sample.metadata(sample.hidden)).unwrap()
+}
+
+/// The same with an entry changed.
+fn sequences_with(key: &str, value: &str) -> Vec<u8> {
+    let mut model = Model::decode(&*sequences()).unwrap();
+    model.metadata_props.iter_mut().find(|entry| entry.key == key).unwrap().value = value.into();
+    model.encode_to_vec()
+}
+
+#[test]
+fn a_model_for_sequences_says_what_it_takes() {
+    let metadata = SequenceSample::small().metadata(7);
+    assert_eq!(read_metadata(&sequences()), Ok(metadata.clone()));
+    let entries = metadata.to_entries().unwrap();
+    let of = |key: &str| entries.get(key).map(String::as_str);
+    assert_eq!(
+        (of("dtkc.schema"), of("dtkc.input.kind"), of("dtkc.input.dim")),
+        (Some("2"), Some("sequences"), Some("3"))
+    );
+    assert_eq!((of("dtkc.input.height"), of("dtkc.input.resize")), (None, None));
+}
+
+#[test]
+fn metadata_that_contradicts_a_graph_for_sequences_is_refused() {
+    assert!(
+        refusal(&sequences_with("dtkc.input.dim", "2")).contains("has shape [batch, time, 3] and the metadata says")
+    );
+    assert!(refusal(&sequences_with("dtkc.input.dim", "0")).contains("not between 1 and"));
+    let sounds = refusal(&sequences_with("dtkc.input.kind", "sounds"));
+    assert_eq!(
+        sounds,
+        "the model takes items of the kind \"sounds\", which this program does not know; update the program"
+    );
+    assert!(refusal(&sequences_with("dtkc.input.kind", "images")).contains("`dtkc.input.height` is missing"));
+    assert!(refusal(&sequences_with("dtkc.schema", "1")).contains("`dtkc.input.height` is missing"));
+    let mut model = Model::decode(&*sequences()).unwrap();
+    model.metadata_props.retain(|entry| entry.key != CHECKSUM);
+    let graph = model.graph.as_mut().unwrap();
+    let known = graph.input[0].clone();
+    graph.input.push(ValueInfo { name: "more".into(), ..known });
+    assert!(refusal(&model.encode_to_vec()).contains("3 inputs instead of 2"));
+}
+
+/// Version 2 has a place for images, too; a later program may write them so.
+#[test]
+fn images_of_version_2_are_read() {
+    let bytes = changed(|model| {
+        model.metadata_props.iter_mut().find(|entry| entry.key == "dtkc.schema").unwrap().value = "2".into();
+        model.metadata_props.push(Entry { key: "dtkc.input.kind".into(), value: "images".into() });
+    });
+    assert_eq!(read_metadata(&bytes), Ok(Sample::small().metadata()));
 }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use dtkc_onnx::testing::{Sample, forward};
+use dtkc_onnx::testing::{Expected, Golden, GoldenNetwork, Sample, SequenceSample, forward, forward_sequence, golden};
 use dtkc_onnx::{Layer, Network, write};
 
 fn repository() -> PathBuf {
@@ -64,14 +64,53 @@ fn onnx_accepts_and_evaluates_our_files() {
     for (sample, network) in variants() {
         std::fs::write(&model, write(&network, &sample.metadata()).unwrap()).unwrap();
         let pixels = sample.images(8);
-        let answers = pixels.chunks(pixels.len() / 8).map(|image| forward(&network, image));
-        let values: Vec<u8> = answers
-            .flat_map(|answer| [answer.probabilities, answer.embedding].concat())
-            .flat_map(f64::to_le_bytes)
-            .collect();
+        let answers: Vec<Expected> = pixels.chunks(pixels.len() / 8).map(|image| forward(&network, image)).collect();
         std::fs::write(&images, &pixels).unwrap();
-        std::fs::write(&expected, values).unwrap();
+        std::fs::write(&expected, bytes_of(&answers)).unwrap();
         let output = check(&[&model, &images, &expected]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// Probabilities and embedding of each, as `check-onnx.py` reads them.
+fn bytes_of(answers: &[Expected]) -> Vec<u8> {
+    let values = answers.iter().flat_map(|answer| [answer.probabilities.clone(), answer.embedding.clone()].concat());
+    values.flat_map(f64::to_le_bytes).collect()
+}
+
+/// What NumPy has computed, and larger networks by the plain evaluation, which NumPy agrees with.
+fn sequence_variants() -> Vec<(Vec<Vec<f32>>, GoldenNetwork)> {
+    let Golden { sequences, networks } = golden();
+    let mut variants: Vec<_> = networks.into_iter().map(|network| (sequences.clone(), network)).collect();
+    let sample = SequenceSample { dim: 13, units: 32, hidden: 100, clusters: 10, ..SequenceSample::small() };
+    let one = SequenceSample { dim: 1, stacked: 1, ..sample };
+    for (sample, network, hidden) in
+        [(sample, sample.network(), 100), (one, one.network(), 100), (sample, sample.resampled(40), 520)]
+    {
+        let sequences = sample.sequences(&[40, 1, 93, 4, 57]);
+        let answers = sequences.iter().map(|sequence| forward_sequence(&network, sequence)).collect();
+        variants.push((sequences, GoldenNetwork { network, metadata: sample.metadata(hidden), answers }));
+    }
+    variants
+}
+
+#[test]
+fn onnx_runtime_evaluates_our_files_for_sequences_whatever_stands_behind_them() {
+    if !python_has_onnx() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [model, values, lengths, expected] =
+        ["model.onnx", "values", "lengths", "expected"].map(|name| folder.path().join(name));
+    for (sequences, GoldenNetwork { network, metadata, answers }) in sequence_variants() {
+        let dim = network.input.dim().unwrap();
+        std::fs::write(&model, write(&network, &metadata).unwrap()).unwrap();
+        let steps = sequences.iter().flat_map(|sequence| ((sequence.len() / dim) as i64).to_le_bytes());
+        std::fs::write(&lengths, steps.collect::<Vec<_>>()).unwrap();
+        let all: Vec<u8> = sequences.concat().into_iter().flat_map(f32::to_le_bytes).collect();
+        std::fs::write(&values, all).unwrap();
+        std::fs::write(&expected, bytes_of(&answers)).unwrap();
+        let output = check(&[&model, &values, &lengths, &expected]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }

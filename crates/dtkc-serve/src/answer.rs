@@ -4,15 +4,17 @@ use actix_web::HttpRequest;
 use actix_web::http::header::{Accept, Header, Quality, QualityItem};
 use actix_web::mime::Mime;
 use dtkc_human::cell;
+use dtkc_item::ItemKind;
 use dtkc_source::Reason;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use crate::engine::Outcome;
 use crate::error::ApiError;
 
 /// One entry per image, in the order in which they were sent; those of a zip in natural order of their names.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, ToSchema)]
 pub struct AssignAnswer {
     /// The model that answered.
     #[schema(example = "mnist")]
@@ -20,10 +22,26 @@ pub struct AssignAnswer {
     /// How many images could not be used; each of them has an `error`.
     pub failed: usize,
     /// Files in zips that are no images and were passed over, where there are any.
-    #[serde(skip_serializing_if = "PassedOver::is_empty")]
+    #[schema(required = false)]
     pub passed_over: PassedOver,
-    /// The images.
+    /// The images; `sequences` where the model takes sequences.
     pub images: Vec<ImageAnswer>,
+    /// What the list is called.
+    #[schema(ignore)]
+    pub kind: ItemKind,
+}
+
+impl Serialize for AssignAnswer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut answer = serializer.serialize_map(None)?;
+        answer.serialize_entry("model", &self.model)?;
+        answer.serialize_entry("failed", &self.failed)?;
+        if !self.passed_over.is_empty() {
+            answer.serialize_entry("passed_over", &self.passed_over)?;
+        }
+        answer.serialize_entry(self.kind.name(), &self.images)?;
+        answer.end()
+    }
 }
 
 /// What was passed over.
@@ -122,6 +140,8 @@ pub struct TopCluster {
 pub struct Assigned {
     /// The model's name.
     pub model: String,
+    /// What it takes.
+    pub kind: ItemKind,
     /// Names of the images.
     pub names: Vec<String>,
     /// What was passed over.
@@ -140,7 +160,13 @@ impl Assigned {
         let failed = self.outcomes.iter().filter(|o| o.is_err()).count();
         let images = self.names.into_iter().zip(self.outcomes);
         let images = images.map(|(name, outcome)| image_answer(name, outcome, &self.cluster_names, self.top_k));
-        AssignAnswer { model: self.model, failed, passed_over: self.passed_over, images: images.collect() }
+        AssignAnswer {
+            model: self.model,
+            failed,
+            passed_over: self.passed_over,
+            images: images.collect(),
+            kind: self.kind,
+        }
     }
 }
 
@@ -286,6 +312,7 @@ mod tests {
         let problem = ItemError::new("truncated", "the PNG data is cut off");
         let assigned = Assigned {
             model: "mnist".into(),
+            kind: ItemKind::Images,
             names: vec!["a, b.png".into(), "c.png".into()],
             passed_over: PassedOver::default(),
             outcomes: vec![Ok(row), Err(problem)],

@@ -4,7 +4,11 @@ use std::fmt;
 
 use dtkc_human::bytes;
 
+use dtkc_infer::ModelFile;
+use dtkc_item::ItemShape;
+
 use crate::config::{ServeConfig, cores};
+use crate::engine::BATCH_BYTES;
 use crate::models::Slot;
 
 /// Program, libraries, page, log and metrics.
@@ -44,7 +48,7 @@ impl Bound {
         let workers = config.worker_threads() as u64;
         let sizes = models.iter().map(|slot| slot.served().model.bytes().len() as u64);
         let session = |size: u64| COPIES * size + SESSION;
-        let batch = |slot: &Slot| slot.served().model.spec().bytes() as u64 * 5 * config.max_batch as u64;
+        let batch = |slot: &Slot| batch(&slot.served().model, config);
         let worker = |slot: &Slot| batch(slot) + COPIES_OF_FILE * config.max_body + KEPT;
         let cores = cores() as u64;
         Self {
@@ -61,6 +65,20 @@ impl Bound {
     pub fn total(&self) -> u64 {
         let Self { program, models, images, buffered, connections } = *self;
         [models, images, buffered, connections].into_iter().fold(program, u64::saturating_add)
+    }
+}
+
+/// What a worker takes for the items that it runs at once.
+fn batch(model: &ModelFile, config: &ServeConfig) -> u64 {
+    let max_steps = config.max_steps as usize;
+    match model.shape() {
+        ItemShape::Image(shape) => shape.len() as u64 * 5 * config.max_batch as u64,
+        ItemShape::Sequence { dim } => {
+            let longest = (max_steps as u64).saturating_mul(dim as u64 * size_of::<f32>() as u64);
+            // A batch ends with the item that makes it so large; it is copied once as it is and once filled up, to twice
+            // its size at most.
+            model.worst_run(max_steps).saturating_add(3 * (BATCH_BYTES as u64).saturating_add(longest))
+        }
     }
 }
 

@@ -86,7 +86,12 @@ pub struct ServeConfig {
     #[arg(long, value_name = "PIXELS", env = "DTKC_MAX_REQUEST_PIXELS")]
     pub max_request_pixels: Option<u64>,
 
-    /// Most images in one request [default: 1000, or --max-queue where that is less]
+    /// Most steps of one sequence; a longer one fails alone. A worker's memory goes with it (2 KiB a step in the paper's
+    /// network)
+    #[arg(long, value_name = "STEPS", env = "DTKC_MAX_STEPS", default_value_t = 16_384, value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_steps: u32,
+
+    /// Most images or sequences in one request [default: 1000, or --max-queue where that is less]
     #[arg(long, value_name = "IMAGES", env = "DTKC_MAX_IMAGES")]
     pub max_images: Option<usize>,
 

@@ -58,8 +58,11 @@ pub enum ApiError {
     /// The archive cannot be opened.
     #[error("the zip cannot be opened ({}); pack it again as an ordinary zip", shown(.0))]
     BadZip(String),
-    /// The request holds no image at all.
-    #[error("the request holds no image; send at least one file, or one item in 'images'")]
+    /// A table of sequences that cannot be used.
+    #[error("the table cannot be used: {}", reason(.0))]
+    BadTable(String),
+    /// The request holds no image or sequence at all.
+    #[error("the request holds no image or sequence; send at least one file, or one item in 'images' or 'sequences'")]
     NoImages,
     /// One raw image that cannot be used.
     #[error("the image cannot be used: {0}")]
@@ -88,7 +91,7 @@ pub enum ApiError {
         limit: u64,
     },
     /// More images than allowed.
-    #[error("the request has more than the {limit} images that are allowed; send them in several requests")]
+    #[error("the request has more than the {limit} items that are allowed; send them in several requests")]
     TooManyImages {
         /// What is allowed.
         limit: usize,
@@ -99,6 +102,12 @@ pub enum ApiError {
         shown(.0)
     )]
     WrongType(String),
+    /// A content type that is not understood by a model for sequences.
+    #[error(
+        "the content type {} is not understood, and the model takes sequences; send text/csv, application/json or multipart/form-data; with curl: -F file=@sequences.csv",
+        shown(.0)
+    )]
+    NoSequenceType(String),
     /// A content type that is not understood where JSON is expected.
     #[error("the content type {} is not understood; send application/json", shown(.0))]
     NotJsonType(String),
@@ -217,13 +226,14 @@ impl ApiError {
             Self::BadPath(_) => "bad_path",
             Self::BadMultipart(_) => "bad_multipart",
             Self::BadZip(_) => "bad_zip",
+            Self::BadTable(_) => "bad_table",
             Self::NoImages => "no_images",
             Self::BadImage(error) => &error.code,
             Self::BodyTooLarge { .. } => "body_too_large",
             Self::UnpackedTooLarge { .. } => "unpacked_too_large",
             Self::AnswerTooLarge { .. } => "answer_too_large",
             Self::TooManyImages { .. } => "too_many_images",
-            Self::WrongType(_) | Self::NotJsonType(_) => "unsupported_type",
+            Self::WrongType(_) | Self::NoSequenceType(_) | Self::NotJsonType(_) => "unsupported_type",
             Self::WrongEncoding(_) => "unsupported_encoding",
             Self::BadTensor(_) => "bad_tensor",
             Self::BadName(_) => "bad_name",
@@ -293,8 +303,12 @@ impl ResponseError for ApiError {
             | Self::UnpackedTooLarge { .. }
             | Self::AnswerTooLarge { .. }
             | Self::TooManyImages { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BadZip(_) | Self::NoImages | Self::BadImage(_) | Self::BadName(_) => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::WrongType(_) | Self::NotJsonType(_) | Self::WrongEncoding(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::BadZip(_) | Self::BadTable(_) | Self::NoImages | Self::BadImage(_) | Self::BadName(_) => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
+            Self::WrongType(_) | Self::NoSequenceType(_) | Self::NotJsonType(_) | Self::WrongEncoding(_) => {
+                StatusCode::UNSUPPORTED_MEDIA_TYPE
+            }
             Self::NoKey | Self::WrongKey => StatusCode::UNAUTHORIZED,
             Self::CrossSite => StatusCode::FORBIDDEN,
             Self::WrongHost(_) => StatusCode::MISDIRECTED_REQUEST,

@@ -93,6 +93,7 @@ mod tests {
                 outcomes[7] = Err(ItemError::new("damaged", "x".repeat(400)));
                 let assigned = Assigned {
                     model: "m".repeat(100),
+                    kind: dtkc_item::ItemKind::Images,
                     names,
                     passed_over: PassedOver::default(),
                     outcomes,

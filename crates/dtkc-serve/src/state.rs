@@ -108,7 +108,7 @@ impl State {
             images: config.image_limits(),
             request_work: config.request_pixels(),
             room: self.room.clone(),
-            session: SessionOptions { device: config.device, intra_threads: 1 },
+            session: SessionOptions { device: config.device, intra_threads: 1, max_steps: config.max_steps as usize },
         }
     }
 }

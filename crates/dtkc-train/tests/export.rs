@@ -68,7 +68,7 @@ fn the_model_resizes_as_the_import_did() {
     fit(&data, &run, &["--runs", "1", "--epochs", "1"]).assert().success();
     let rule = |name: &str, more: &[&str]| {
         program().arg("export").arg(&run).arg("--out").arg(place.path(name)).args(more).assert().success();
-        ModelFile::open(place.path(name)).unwrap().spec().resize
+        ModelFile::open(place.path(name)).unwrap().image().unwrap().resize
     };
     assert_eq!(rule("a.onnx", &[]), dtkc_item::Resize::Crop);
     assert_eq!(rule("b.onnx", &["--resize", "stretch"]), dtkc_item::Resize::Stretch);

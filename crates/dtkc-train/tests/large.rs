@@ -42,7 +42,7 @@ fn large_images_are_reduced_and_the_model_file_takes_them_whole() {
     assert!(config.contains("reduce = 4\n"), "{config}");
     program().arg("export").arg(&run).assert().success();
     let model = ModelFile::open(run.join("model.onnx")).unwrap();
-    assert_eq!(model.spec().shape(), SHAPE);
+    assert_eq!(model.image().unwrap().shape(), SHAPE);
     let parity = model.metadata().parity.unwrap();
     assert!(parity.images == 60 && parity.max_difference < 1e-5, "{parity:?}");
     let dataset = dtkc_dataset::Dataset::open(&data).unwrap();

@@ -8,6 +8,7 @@ use dtkc_data::import::arrays::pair::Keys;
 use dtkc_data::import::{
     Columns, Format, ImportOptions, LabelsFrom, Missing, ReadOptions, Size, SoundKind, SoundOptions, Wanted, import,
 };
+use dtkc_formats::sequences::sound::milliseconds;
 use dtkc_image::Limits;
 use dtkc_item::{Color, Resize};
 
@@ -100,13 +101,6 @@ impl SequenceArgs {
     fn sound(&self) -> SoundOptions {
         SoundOptions { kind: self.sound, window: self.window, hop: self.hop }
     }
-}
-
-fn milliseconds(text: &str) -> Result<f64, String> {
-    let number = text.trim_end_matches("ms").trim().parse::<f64>().ok();
-    number
-        .filter(|ms| *ms > 0.0 && ms.is_finite())
-        .ok_or_else(|| format!("'{text}' is not a number of milliseconds; write for example 25"))
 }
 
 /// Size and colour.

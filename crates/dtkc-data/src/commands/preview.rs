@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use anyhow::Context;
 use dtkc_cli::Usage;
 use dtkc_dataset::{Dataset, sample};
+use dtkc_draw::Style;
 use dtkc_human as human;
 use dtkc_item::{Color, ItemKind, ItemShape};
 
 use super::ForceArgs;
 use super::copy::{check_output, find_classes};
-use super::draw::{Drawer, Style};
+use super::draw::Drawer;
 use super::sheet::{Row, Sheet};
 
 /// Flags of `preview`.

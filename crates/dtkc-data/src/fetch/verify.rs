@@ -6,14 +6,14 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::table::Check;
-use crate::import::{ImportError, open_stream};
+use crate::import::ImportError;
 
 /// Whether a file passes its check. A packed file that cannot be unpacked does not.
 pub fn matches(path: &Path, check: Check) -> Result<bool, ImportError> {
     match check {
         Check::AtLeast(bytes) => Ok(fs_err::metadata(path)?.len() >= bytes),
         Check::File(sum) => Ok(digest(fs_err::File::open(path)?).is_ok_and(|found| found == sum)),
-        Check::Content(sum) => Ok(digest(open_stream(path)?).is_ok_and(|found| found == sum)),
+        Check::Content(sum) => Ok(digest(dtkc_formats::stream::open(path)?).is_ok_and(|found| found == sum)),
     }
 }
 

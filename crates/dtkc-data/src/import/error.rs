@@ -5,32 +5,22 @@ use std::io;
 use std::path::Path;
 
 use dtkc_dataset::DataError;
+use dtkc_formats::ReadError;
 use thiserror::Error;
 
 /// Why an import or a download failed. Nothing is left of the output.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// The operating system said no; the text names the file.
+    /// A source cannot be read.
     #[error(transparent)]
-    Io(#[from] io::Error),
-    /// A source that is damaged, incomplete or of a kind that we do not read.
-    #[error("{what}: {reason}")]
-    Source {
-        /// The file, folder or archive entry.
-        what: String,
-        /// Cause and remedy.
-        reason: String,
-    },
+    Read(ReadError),
     /// The flags do not fit each other or the data.
     #[error("{0}")]
     Usage(String),
     /// The dataset file could not be written.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// A folder, an archive, a list or a pattern that cannot be used.
-    #[error(transparent)]
-    Input(#[from] dtkc_source::SourceError),
     /// The download failed, and what to do about it.
     #[error("{0}")]
     Fetch(String),
@@ -39,30 +29,40 @@ pub enum ImportError {
     Interrupted(String),
 }
 
+impl From<ReadError> for ImportError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Usage(text) => Self::Usage(text),
+            other => Self::Read(other),
+        }
+    }
+}
+
+impl From<io::Error> for ImportError {
+    fn from(error: io::Error) -> Self {
+        Self::Read(error.into())
+    }
+}
+
+impl From<dtkc_source::SourceError> for ImportError {
+    fn from(error: dtkc_source::SourceError) -> Self {
+        Self::Read(error.into())
+    }
+}
+
 impl ImportError {
     /// A source that cannot be used, and why.
     pub fn source(what: impl Display, reason: impl Display) -> Self {
-        Self::Source { what: what.to_string(), reason: reason.to_string() }
+        Self::Read(ReadError::source(what, reason))
     }
 
     /// Like [`ImportError::source`] for a file.
     pub fn file(path: &Path, reason: impl Display) -> Self {
-        Self::source(path.display(), reason)
-    }
-
-    /// A file that ends too early.
-    pub fn cut_off(path: &Path) -> Self {
-        Self::file(path, "the file is cut off; copy or download it again")
+        Self::Read(ReadError::file(path, reason))
     }
 
     /// A read error of a stream that hides which file it reads. An early end is called that.
     pub fn read(path: &Path, error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::cut_off(path),
-            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other => {
-                Self::file(path, format!("the file is damaged ({error}); copy or download it again"))
-            }
-            _ => Self::file(path, error),
-        }
+        Self::Read(ReadError::read(path, error))
     }
 }

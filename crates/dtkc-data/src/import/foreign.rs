@@ -8,15 +8,13 @@ use hdf5::types::TypeDescriptor;
 use hdf5::{Group, Hyperslab, LinkType, SliceOrIndex};
 use ndarray::IxDyn;
 
-use super::ImportError;
-use super::arrays::layout::{FlatShape, Order, resolve};
-use super::arrays::numeric::{Block, whole};
-use super::arrays::pair::{self, Keys, Named, Pair};
-use super::arrays::{ArrayReader, Arrays, Part, labels_from};
-use super::words::{Given, settle};
-use super::{mat, stream};
+use dtkc_formats::arrays::layout::{FlatShape, Order, resolve};
+use dtkc_formats::arrays::numeric::{Block, whole};
+use dtkc_formats::arrays::pair::{self, Keys, Named, Pair};
+use dtkc_formats::arrays::{ArrayReader, Arrays, Part, labels_from};
+use dtkc_formats::words::{Given, settle};
+use dtkc_formats::{ReadError, mat, stream};
 
-const SIGNATURE: &[u8] = b"\x89HDF\r\n\x1a\n";
 /// Deeper than any real file; also ends a loop of groups.
 const MAX_DEPTH: usize = 8;
 /// More arrays than this are not parts of one set of images.
@@ -28,38 +26,33 @@ const MAX_WORDS: usize = 1 << 24;
 /// More names than this are not those of classes.
 const MAX_NAMES: usize = 1 << 20;
 
-/// Whether the first bytes are those of an HDF5 file, possibly behind a user block of 512 bytes.
-pub fn matches(head: &[u8]) -> bool {
-    head.starts_with(SIGNATURE) || head.get(512..520) == Some(SIGNATURE)
-}
-
 /// Opens a file and finds its images, labels and class names.
-pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arrays, ImportError> {
-    trial::check(path)?;
+pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arrays, ReadError> {
+    trial::check(path).map_err(ReadError::other)?;
     let order = if mat::matches_v73(&stream::head(path, 16)?) { Order::Matlab } else { Order::RowMajor };
     let file = open_file(path)?;
     if file.link_exists(schema::VALUES) && file.link_exists(schema::OFFSETS) {
         let reason = "this is a dataset of sequences already; 'dtkc-data subset' and 'merge' work on it";
-        return Err(ImportError::file(path, reason));
+        return Err(ReadError::file(path, reason));
     }
     let mut arrays = Vec::new();
-    collect(&file, "", 0, &mut arrays).map_err(|e| h5::read_failed(path, &e))?;
+    collect(&file, "", 0, &mut arrays).map_err(|e| ReadError::other(h5::read_failed(path, &e)))?;
     let axes = |dims: Vec<usize>| if order == Order::Matlab { dims.into_iter().rev().collect() } else { dims };
     let named = |arrays: &[Array]| -> Vec<Named> {
         arrays.iter().map(|(name, d)| Named { name: name.clone(), dims: axes(d.shape()) }).collect()
     };
     let (arrays, pairs) =
-        find_pairs(arrays, |arrays| pair::find(&named(arrays), keys)).map_err(|e| ImportError::file(path, e))?;
+        find_pairs(arrays, |arrays| pair::find(&named(arrays), keys)).map_err(|e| ReadError::file(path, e))?;
     let named = named(&arrays);
     let read = |i: usize| read_labels(path, &arrays[i].0, &arrays[i].1);
     let given = pairs.iter().map(|pair| pair.labels.map(read).transpose()).collect::<Result<Vec<_>, _>>()?;
-    let (all_labels, words) = settle(given).map_err(|e| ImportError::file(path, e))?;
+    let (all_labels, words) = settle(given).map_err(|e| ReadError::file(path, e))?;
     let mut parts = Vec::new();
     for (pair, labels) in pairs.iter().zip(all_labels) {
         let (name, dataset) = &arrays[pair.images];
         let name = format!("{name} in {}", path.display());
         let layout = resolve(&named[pair.images].dims, order, flat, labels.as_ref().map(Vec::len))
-            .map_err(|e| ImportError::source(&name, e))?;
+            .map_err(|e| ReadError::source(&name, e))?;
         parts.push(Part { name, layout, reader: Box::new(ForeignReader::new(path, dataset.clone())), labels });
     }
     let names = words.or_else(|| label_names(path, &file));
@@ -69,13 +62,13 @@ pub fn open(path: &Path, keys: &Keys, flat: Option<FlatShape>) -> Result<Arrays,
     Ok(Arrays { names, resize, ours: own.is_some(), ..Arrays::new("HDF5", parts) })
 }
 
-fn open_file(path: &Path) -> Result<hdf5::File, ImportError> {
+fn open_file(path: &Path) -> Result<hdf5::File, ReadError> {
     // HDF5's own message about a file without permission is of no use to anybody.
     drop(fs_err::File::open(path)?);
     let file = hdf5::File::with_options().with_fapl(|p| p.file_locking(false)).open(path);
     file.map_err(|e| match h5::cause(&e) {
-        cause if cause.contains("truncated") => ImportError::cut_off(path),
-        _ => h5::read_failed(path, &e).into(),
+        cause if cause.contains("truncated") => ReadError::cut_off(path),
+        _ => ReadError::other(h5::read_failed(path, &e)),
     })
 }
 
@@ -148,16 +141,16 @@ fn stored(descriptor: &TypeDescriptor) -> Option<Stored> {
     }
 }
 
-fn read_labels(path: &Path, name: &str, dataset: &hdf5::Dataset) -> Result<Given, ImportError> {
-    let bad = |reason: String| ImportError::source(format!("{name} in {}", path.display()), reason);
+fn read_labels(path: &Path, name: &str, dataset: &hdf5::Dataset) -> Result<Given, ReadError> {
+    let bad = |reason: String| ReadError::source(format!("{name} in {}", path.display()), reason);
     if dataset.size() > MAX_LABELS {
         return Err(bad("there are too many labels".to_owned()));
     }
     if is_words(dataset) {
-        let words = h5::strings(path, dataset, MAX_WORDS)?;
+        let words = h5::strings(path, dataset, MAX_WORDS).map_err(ReadError::other)?;
         return words.map(Given::Words).ok_or_else(|| bad("there are too many labels".to_owned()));
     }
-    let failed = |e: hdf5::Error| ImportError::from(h5::read_failed(path, &e));
+    let failed = |e: hdf5::Error| ReadError::other(h5::read_failed(path, &e));
     let values = match h5::type_of(dataset).as_ref().and_then(stored) {
         Some(Stored::Floats) => {
             let floats = dataset.read_raw::<f64>().map_err(failed)?;
@@ -189,23 +182,23 @@ impl ForeignReader {
         Self { path: path.to_owned(), dims: dataset.shape(), dataset, at: 0 }
     }
 
-    fn values<T: hdf5::H5Type>(&self, selection: Hyperslab) -> Result<Vec<T>, ImportError> {
+    fn values<T: hdf5::H5Type>(&self, selection: Hyperslab) -> Result<Vec<T>, ReadError> {
         let array = self.dataset.read_slice::<T, _, IxDyn>(selection);
         let array = array.map_err(|e| match h5::cause(&e) {
             cause if cause.contains("filter") => {
                 let reason = format!(
                     "the array is compressed in a way that this program cannot read ({cause}); save it with gzip"
                 );
-                ImportError::file(&self.path, reason)
+                ReadError::file(&self.path, reason)
             }
-            _ => h5::read_failed(&self.path, &e).into(),
+            _ => ReadError::other(h5::read_failed(&self.path, &e)),
         })?;
         Ok(array.into_raw_vec_and_offset().0)
     }
 }
 
 impl ArrayReader for ForeignReader {
-    fn read(&mut self, values: usize) -> Result<Block, ImportError> {
+    fn read(&mut self, values: usize) -> Result<Block, ReadError> {
         let row: usize = self.dims[1..].iter().product();
         let rows = (values / row.max(1)).max(1).min(self.dims[0] - self.at);
         if rows == 0 {
@@ -226,7 +219,7 @@ impl ArrayReader for ForeignReader {
         })
     }
 
-    fn rewind(&mut self) -> Result<(), ImportError> {
+    fn rewind(&mut self) -> Result<(), ReadError> {
         self.at = 0;
         Ok(())
     }

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use dtkc_files::{Refused, Sources, refuse_existing};
 
-use super::detect::{Format, Input};
-use super::{ImportError, idx, npy};
+use dtkc_formats::detect::{Format, Input};
+use dtkc_formats::{idx, npy};
+
+use super::ImportError;
 
 impl From<Refused> for ImportError {
     fn from(refused: Refused) -> Self {

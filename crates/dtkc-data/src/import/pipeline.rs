@@ -121,15 +121,15 @@ impl Pipeline {
         };
         source.stream(&mut |record| {
             if !wanted(&record) {
-                return Ok(ControlFlow::Continue(()));
+                return ControlFlow::Continue(());
             }
             bytes += weight(&record.content);
             batch.push(record);
             if batch.len() < most && bytes < BATCH_BYTES {
-                return Ok(ControlFlow::Continue(()));
+                return ControlFlow::Continue(());
             }
             bytes = 0;
-            Ok(send(std::mem::replace(&mut batch, Vec::with_capacity(most))))
+            send(std::mem::replace(&mut batch, Vec::with_capacity(most)))
         })?;
         if !batch.is_empty() {
             let _ = send(batch);
@@ -163,10 +163,15 @@ impl Pipeline {
 
 /// Sends every wanted record of a source on that needs no work.
 pub fn as_they_are(source: &mut dyn Importer, wanted: &Filter<'_>, take: &mut Take<'_>) -> Result<(), ImportError> {
+    let mut failed = None;
     source.stream(&mut |record| match wanted(&record) {
-        true => take(as_it_is(record)),
-        false => Ok(ControlFlow::Continue(())),
-    })
+        true => take(as_it_is(record)).unwrap_or_else(|error| {
+            failed = Some(error);
+            ControlFlow::Break(())
+        }),
+        false => ControlFlow::Continue(()),
+    })?;
+    failed.map_or(Ok(()), Err)
 }
 
 struct Job {
@@ -214,8 +219,9 @@ fn as_it_is(record: Record) -> Item {
 mod tests {
     use dtkc_item::{Color, ImageShape, Resize};
 
-    use super::super::record::{Description, Sink};
     use super::*;
+    use dtkc_formats::ReadError;
+    use dtkc_formats::record::{Description, Sink};
 
     /// Yields gray images of 4 x 4 whose pixels all are the index.
     struct Numbers {
@@ -229,13 +235,13 @@ mod tests {
             &self.description
         }
 
-        fn stream(&mut self, sink: &mut Sink<'_>) -> Result<(), ImportError> {
+        fn stream(&mut self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
             for i in 0..self.count {
                 if self.fail_at == Some(i) {
-                    return Err(ImportError::source("numbers", "cut off"));
+                    return Err(ReadError::source("numbers", "cut off"));
                 }
                 let record = Record { content: Content::Pixels(vec![i as u8; 16]), label: Some(i as i64), path: None };
-                if sink(record)?.is_break() {
+                if sink(record).is_break() {
                     break;
                 }
             }

@@ -6,19 +6,18 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use dtkc_dataset::{Compression, Writer, WriterOptions};
+use dtkc_formats::detect::{self, Format, Input};
+use dtkc_formats::open::{self, ReadOptions};
+use dtkc_formats::sequences::missing::{Missing, Unfit};
+use dtkc_formats::{Importer, LabelsFrom};
 use dtkc_item::ItemError;
 use dtkc_observe::Observer;
 use dtkc_source::{PassedOver, Reason};
 
 use super::ImportError;
 use super::classes::{Fate, Known, Relabel};
-use super::detect::{self, Format, Input};
-use super::labels::LabelsFrom;
-use super::open::{self, ReadOptions};
 use super::output;
 use super::pipeline::{self, Item, Pipeline, Ready};
-use super::record::Importer;
-use super::sequences::missing::{Missing, Unfit};
 use super::shape::Wanted;
 use super::skipped::{self, Skipped};
 use super::summary::{Summary, class_counts};
@@ -86,7 +85,7 @@ pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observe
     let inputs = detect::detect(&expanded, options.format, options.read.limits)?;
     output::check_found(&expanded, &inputs, &options.out)?;
     let name = options.name.clone().unwrap_or_else(|| name_of(&inputs));
-    let mut read = options.read.clone();
+    let mut read = ReadOptions { hdf5: Some(super::foreign::open), ..options.read.clone() };
     if options.format == Some(Format::Coil) {
         read.labels = LabelsFrom::Coil;
     }

@@ -6,10 +6,13 @@ use anyhow::Context;
 use clap::Args;
 use dtkc_cli::exit::Interrupted;
 use dtkc_cli::{Terminal, Usage};
+use dtkc_formats::sequences::sound::{SoundKind, milliseconds};
 use dtkc_image::Limits;
 use dtkc_infer::{Device, ModelFile, Names};
+use dtkc_item::ItemKind;
 use dtkc_label::label::{LabelOptions, Outcome, Output};
 use dtkc_label::output::Format;
+use dtkc_label::sequences::SequenceSettings;
 use dtkc_label::shard::Shard;
 use dtkc_label::sort::How;
 use serde_json::json;
@@ -25,10 +28,13 @@ Examples:
   find /data -name '*.jpg' | dtkc-label --model animals.onnx --input - --output -
   dtkc-label --model mnist --input digits.h5 --output part-2.csv --shard 2/8
   dtkc-label merge part-*.csv --output labels.csv
+  dtkc-label --model letters.onnx --input pens.csv --id-column stroke --output labels.csv --gallery letters.html
 
 Inputs may be folders, files, quoted patterns, archives (.zip, .tar, .tar.gz, .tar.bz2), datasets (.h5), or -
 for a list of paths on standard input. In folders and archives images are known by their extension, or without
 one by their first bytes; hidden files are passed over, and what is passed over is listed in OUT.passed-over.csv.
+A model for sequences takes datasets, tables (.csv, .tsv), .ts, .npz, .npy and .parquet files, and folders or archives
+of tables or sounds that are one sequence each, read as `dtkc-data import` reads them.
 Ctrl-C leaves a valid output with the rows so far; the same command with --resume goes on.
 An output that exists is replaced with --force only, one of the inputs never, and none goes into a
 folder that is read. A second run on the same output is refused, and told whose it is.
@@ -135,7 +141,14 @@ pub struct LabelArgs {
     #[arg(long, value_name = "PIXELS", default_value_t = Limits::default().max_pixels, help_heading = "Limits")]
     max_pixels: u64,
 
-    /// Exit with code 1 when an image failed
+    /// Refuse sequences with more steps; the memory of a worker goes with them (2 KiB a step in the paper's network)
+    #[arg(long, value_name = "N", default_value_t = 131_072, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Limits")]
+    max_steps: u32,
+
+    #[command(flatten)]
+    sequences: SequenceArgs,
+
+    /// Exit with code 1 when an item failed
     #[arg(long, help_heading = "What is said")]
     strict: bool,
 
@@ -148,6 +161,72 @@ pub struct LabelArgs {
     quiet: bool,
 }
 
+/// The heading in the help.
+const SEQUENCES: &str = "Sequences";
+
+/// How sequences are read that are in no dataset; as in `dtkc-data import`.
+#[derive(Args)]
+struct SequenceArgs {
+    /// What the inputs are, where their content does not tell: csv-long (a row for every step), csv-wide (a row for
+    /// every sequence), csv-each (every file is a sequence), ts, arabic, npy, npz, parquet, wav
+    #[arg(long, value_name = "FORMAT", help_heading = SEQUENCES)]
+    input_format: Option<dtkc_formats::Format>,
+
+    /// Column of a table that says which sequence a row belongs to; columns are named by name or number, from 1
+    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    id_column: Option<String>,
+
+    /// Column with the time: steps are put in its order
+    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    time_column: Option<String>,
+
+    /// Column with the class, for --truth
+    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    label_column: Option<String>,
+
+    /// Columns with the values of a step [default: all others]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = SEQUENCES)]
+    value_columns: Vec<String>,
+
+    /// Values of a step that stand side by side, where a row is a sequence
+    #[arg(long, value_name = "N", help_heading = SEQUENCES)]
+    dim: Option<usize>,
+
+    /// Put values that are missing on a line between their neighbours in time; without it such sequences fail alone
+    #[arg(long, help_heading = SEQUENCES)]
+    fill_missing: bool,
+
+    /// What the windows of a sound become: spectrogram or mfcc
+    #[arg(long, value_name = "KIND", default_value = "spectrogram", help_heading = SEQUENCES)]
+    sound: SoundKind,
+
+    /// Milliseconds of a window
+    #[arg(long, value_name = "MS", default_value = "25", value_parser = milliseconds, help_heading = SEQUENCES)]
+    window: f64,
+
+    /// Milliseconds from one window to the next
+    #[arg(long, value_name = "MS", default_value = "10", value_parser = milliseconds, help_heading = SEQUENCES)]
+    hop: f64,
+}
+
+impl SequenceArgs {
+    fn settings(&self, max_steps: usize) -> SequenceSettings {
+        SequenceSettings {
+            max_steps,
+            format: self.input_format.map(|format| format.to_string()),
+            id_column: self.id_column.clone(),
+            time_column: self.time_column.clone(),
+            label_column: self.label_column.clone(),
+            value_columns: self.value_columns.clone(),
+            dim: self.dim,
+            fill: self.fill_missing,
+            mfcc: self.sound == SoundKind::Mfcc,
+            window: self.window,
+            hop: self.hop,
+        }
+    }
+}
+
 fn probability(text: &str) -> Result<f32, String> {
     match text.parse() {
         Ok(p) if (0.0..=1.0).contains(&p) => Ok(p),
@@ -158,6 +237,7 @@ fn probability(text: &str) -> Result<f32, String> {
 impl LabelArgs {
     pub fn run(self) -> anyhow::Result<()> {
         let options = self.options()?;
+        let kind = options.model.shape().kind();
         let outcome = dtkc_label::label(&options, &Terminal::new(self.quiet)).map_err(failed)?;
         let to_stream = matches!(options.output, Output::Stream(_));
         if self.json {
@@ -169,10 +249,10 @@ impl LabelArgs {
             report::json(&outcome.summary, outcome.seconds, outcome.processed, more)?;
         } else if !self.quiet {
             report::table(&outcome.summary, to_stream)?;
-            self.say_done(&outcome);
+            self.say_done(&outcome, kind);
         }
         report::warn_failures(&outcome.summary, outcome.failed_list.as_deref());
-        self.end(&outcome)
+        self.end(&outcome, kind)
     }
 
     fn options(&self) -> anyhow::Result<LabelOptions> {
@@ -211,6 +291,7 @@ impl LabelArgs {
             truth: self.truth,
             min_confidence: self.min_confidence,
             limits: Limits { max_bytes: self.max_bytes, max_side: self.max_side, max_pixels: self.max_pixels },
+            sequences: self.sequences.settings(self.max_steps as usize),
             shard: self.shard.unwrap_or(Shard::WHOLE),
             resume: self.resume,
             force: self.force,
@@ -228,7 +309,7 @@ impl LabelArgs {
         Ok(Output::File(self.output.clone(), format))
     }
 
-    fn say_done(&self, outcome: &Outcome) {
+    fn say_done(&self, outcome: &Outcome, kind: ItemKind) {
         let output = self.output.display();
         if outcome.complete_already {
             eprintln!("{output} is complete already");
@@ -236,10 +317,10 @@ impl LabelArgs {
         }
         let rate = outcome.processed as f64 / outcome.seconds.max(1e-9);
         let time = dtkc_human::duration(std::time::Duration::from_secs_f64(outcome.seconds));
-        let images = dtkc_human::count(outcome.processed);
+        let (items, kind) = (dtkc_human::count(outcome.processed), kind);
         let place = if self.output.as_os_str() == "-" { String::new() } else { format!(" to {output}") };
-        eprintln!("{images} images in {time} ({} per second){place}", dtkc_human::count(rate as u64));
-        for (what, place) in [("gallery in", &self.gallery), ("images sorted into", &self.sort_into)] {
+        eprintln!("{items} {kind} in {time} ({} per second){place}", dtkc_human::count(rate as u64));
+        for (what, place) in [("gallery in", &self.gallery), ("sorted into", &self.sort_into)] {
             if let Some(place) = place.as_ref().filter(|_| !outcome.fed.stopped) {
                 eprintln!("{what} {}", place.display());
             }
@@ -255,25 +336,25 @@ impl LabelArgs {
     }
 
     /// The exit code.
-    fn end(&self, outcome: &Outcome) -> anyhow::Result<()> {
+    fn end(&self, outcome: &Outcome, kind: ItemKind) -> anyhow::Result<()> {
         let (images, failed) = (outcome.summary.images, outcome.summary.failed);
         if outcome.fed.stopped {
             let rows = dtkc_human::count(images);
             let text = match self.output.as_os_str() == "-" {
-                true => format!("after {rows} images"),
+                true => format!("after {rows} {kind}"),
                 false => format!(
-                    "{} holds the {rows} images so far; the same command with --resume goes on",
+                    "{} holds the {rows} {kind} so far; the same command with --resume goes on",
                     self.output.display()
                 ),
             };
             return Err(Interrupted(text).into());
         }
         if failed > 0 && failed == images {
-            anyhow::bail!("none of the {} images could be labelled", dtkc_human::count(images));
+            anyhow::bail!("none of the {} {kind} could be labelled", dtkc_human::count(images));
         }
         if failed > 0 && self.strict {
             anyhow::bail!(
-                "{} of {} images failed, and --strict asks for none",
+                "{} of {} {kind} failed, and --strict asks for none",
                 dtkc_human::count(failed),
                 dtkc_human::count(images)
             );

@@ -3,6 +3,7 @@
 //! During the run only the best and the worst rows of each cluster are remembered; at the end the input is visited
 //! once more and just those images are read. The page holds everything it needs: styles, script and thumbnails.
 
+mod curves;
 mod page;
 mod picks;
 mod thumbnail;
@@ -12,10 +13,12 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use dtkc_image::Limits;
+use dtkc_item::Items;
 use dtkc_source::BodyReader;
 pub use page::About;
 pub use picks::{Pick, Picks};
 
+use self::curves::Curves;
 use crate::error::Result;
 use crate::source::{Inputs, Origin};
 use crate::tally::Summary;
@@ -39,14 +42,25 @@ fn read_thumbnails(inputs: &Inputs, limits: Limits, picks: &Picks) -> Result<BTr
     let wanted = picks.indices();
     let Some(&last) = wanted.last() else { return Ok(BTreeMap::new()) };
     let mut thumbnails = BTreeMap::new();
+    let mut curves = Curves::default();
     let mut reader = BodyReader::new(limits.max_bytes);
     let mut index = 0;
     let mut seen = |mut origin: Origin| {
         if wanted.contains(&index) {
             let made = match &mut origin {
-                Origin::Row { table, row, .. } => {
-                    let pixels = table.pixels(*row..*row + 1).ok();
-                    pixels.and_then(|pixels| thumbnail::from_pixels(&pixels, table.shape()))
+                Origin::Row { table, row, .. } => match table.items(*row..*row + 1) {
+                    Ok(Items::Images { shape, pixels }) => thumbnail::from_pixels(&pixels, shape),
+                    Ok(Items::Sequences { dim, values, .. }) => {
+                        curves.add(index, dim, &values);
+                        None
+                    }
+                    Err(_) => None,
+                },
+                Origin::Sequence(sequence) => {
+                    if let Ok(values) = &sequence.values {
+                        curves.add(index, sequence.dim, values);
+                    }
+                    None
                 }
                 Origin::Encoded(found) => {
                     reader.read(&mut found.body).ok().and_then(|bytes| thumbnail::from_encoded(&bytes, limits))
@@ -59,5 +73,6 @@ fn read_thumbnails(inputs: &Inputs, limits: Limits, picks: &Picks) -> Result<BTr
     };
     // Whether the visit ended early says nothing here.
     let _ = inputs.visit(&mut seen)?;
+    thumbnails.extend(curves.draw());
     Ok(thumbnails)
 }

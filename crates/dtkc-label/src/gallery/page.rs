@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use dtkc_item::ItemKind;
+
 use super::picks::{Pick, Picks};
 use super::thumbnail::Thumbnail;
 use crate::tally::{ClusterSummary, Summary};
@@ -22,6 +24,8 @@ pub struct About {
     pub names: Vec<String>,
     /// Pictures below it are marked.
     pub min_confidence: Option<f32>,
+    /// What is shown.
+    pub kind: ItemKind,
 }
 
 /// The whole page.
@@ -37,7 +41,7 @@ pub fn render(summary: &Summary, picks: &Picks, thumbnails: &BTreeMap<u64, Thumb
         ("script", SCRIPT.to_owned()),
         ("model", escape(&about.model)),
         ("inputs", escape(&inputs_line(&about.inputs))),
-        ("facts", facts(summary)),
+        ("facts", facts(summary, about.kind)),
         ("clusters", clusters),
     ];
     fill(TEMPLATE, &parts)
@@ -62,10 +66,10 @@ fn inputs_line(inputs: &[String]) -> String {
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
-fn facts(summary: &Summary) -> String {
+fn facts(summary: &Summary, kind: ItemKind) -> String {
     let used = summary.clusters.iter().filter(|c| c.images > 0).count();
     let mut facts = vec![
-        ("images", dtkc_human::count(summary.images)),
+        (kind.name(), dtkc_human::count(summary.images)),
         ("clusters in use", format!("{used} of {}", summary.clusters.len())),
     ];
     if let Some(unsure) = &summary.unsure {
@@ -96,9 +100,10 @@ fn section(
     let _ = write!(
         out,
         r#"<section class="cluster" data-cluster="{id}" data-images="{images}" data-confidence="{confidence}">
-<header><h2><span class="id">{id}</span> {name}</h2><p class="numbers"><b>{count}</b> images · {share} · mean confidence {mean}{mostly}</p>
+<header><h2><span class="id">{id}</span> {name}</h2><p class="numbers"><b>{count}</b> {kind} · {share} · mean confidence {mean}{mostly}</p>
 <div class="size" aria-hidden="true"><i style="width:{width:.2}%"></i></div></header>
 "#,
+        kind = about.kind,
         id = cluster.cluster,
         images = cluster.images,
         confidence = cluster.mean_confidence.unwrap_or(0.0),
@@ -114,7 +119,8 @@ fn section(
     let least: Vec<&Pick> = picks.least(cluster.cluster).collect();
     let most: Vec<&Pick> = picks.most(cluster.cluster).iter().collect();
     if most.is_empty() {
-        *out += "<p class=\"empty\">No image fell into this cluster.</p>\n";
+        let one = if about.kind == ItemKind::Images { "image" } else { "sequence" };
+        let _ = writeln!(out, "<p class=\"empty\">No {one} fell into this cluster.</p>");
     }
     strip(out, "most certain", &most, thumbnails, about);
     strip(out, "least certain", &least, thumbnails, about);
@@ -202,6 +208,7 @@ mod tests {
             inputs: vec!["photos".into()],
             names: vec!["x".into()],
             min_confidence: None,
+            kind: ItemKind::Images,
         };
         let html = render(&summary, &picks, &[(5, thumbnail)].into(), &about);
         assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt; {{model}}"), "{html}");

@@ -44,6 +44,16 @@ pub fn from_pixels(pixels: &[u8], shape: ImageShape) -> Option<Thumbnail> {
     encode(&resized, spec)
 }
 
+/// From a drawing, which should stay sharp.
+pub fn as_png(pixels: &[u8], spec: ImageSpec) -> Option<Thumbnail> {
+    let color = if spec.color == Color::Gray { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
+    let mut bytes = Cursor::new(Vec::new());
+    let (width, height) = (spec.width as u32, spec.height as u32);
+    image::write_buffer_with_format(&mut bytes, pixels, width, height, color, ImageFormat::Png).ok()?;
+    let source = format!("data:image/png;base64,{}", STANDARD.encode(bytes.into_inner()));
+    Some(Thumbnail { source, tiny: false })
+}
+
 /// The size within [`SIDE`], never enlarged.
 fn fit(width: u32, height: u32) -> (u32, u32) {
     let scale = (f64::from(SIDE) / f64::from(width.max(height).max(1))).min(1.0);
@@ -52,19 +62,15 @@ fn fit(width: u32, height: u32) -> (u32, u32) {
 }
 
 fn encode(pixels: &[u8], spec: ImageSpec) -> Option<Thumbnail> {
-    let color = if spec.color == Color::Gray { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
     let (width, height) = (spec.width as u32, spec.height as u32);
-    let tiny = width.max(height) <= TINY;
+    if width.max(height) <= TINY {
+        return as_png(pixels, spec).map(|drawn| Thumbnail { tiny: true, ..drawn });
+    }
+    let color = if spec.color == Color::Gray { ExtendedColorType::L8 } else { ExtendedColorType::Rgb8 };
     let mut bytes = Cursor::new(Vec::new());
-    let kind = if tiny {
-        image::write_buffer_with_format(&mut bytes, pixels, width, height, color, ImageFormat::Png).ok()?;
-        "png"
-    } else {
-        JpegEncoder::new_with_quality(&mut bytes, 80).encode(pixels, width, height, color).ok()?;
-        "jpeg"
-    };
-    let source = format!("data:image/{kind};base64,{}", STANDARD.encode(bytes.into_inner()));
-    Some(Thumbnail { source, tiny })
+    JpegEncoder::new_with_quality(&mut bytes, 80).encode(pixels, width, height, color).ok()?;
+    let source = format!("data:image/jpeg;base64,{}", STANDARD.encode(bytes.into_inner()));
+    Some(Thumbnail { source, tiny: false })
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::tally::Tally;
 pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
     if options.model.metadata().clusters.iter().any(|c| c.name.as_deref() == Some(UNSURE)) {
         return Err(LabelError::Settings(format!(
-            "a cluster is called '{UNSURE}', the word for images below --min-confidence; give it another name with --names"
+            "a cluster is called '{UNSURE}', the word for items below --min-confidence; give it another name with --names"
         )));
     }
     outputs(options, inputs)?;
@@ -40,6 +40,10 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
         }
     }
     if options.truth {
+        if let Some(files) = inputs.files().find(|files| !files.has_classes()) {
+            let text = format!("{} has no labels to compare with; leave --truth out", files.text());
+            return Err(LabelError::Settings(text));
+        }
         for table in inputs.tables() {
             if !table.load_truth()? {
                 return Err(LabelError::Settings(format!(
@@ -58,7 +62,7 @@ fn written(options: &LabelOptions) -> Vec<PathBuf> {
     let mut written: Vec<PathBuf> = named(options).into_iter().map(Path::to_owned).collect();
     if let Output::File(path, _) = &options.output {
         let journal = journal::path_for(path);
-        written.extend([journal::with_suffix(&journal, "-pixels"), journal, job::path_for(path)]);
+        written.extend([journal::items_path(path), journal, job::path_for(path)]);
         written.push(failures::passed_path_for(path));
         if options.failed.is_none() {
             written.push(failures::path_for(path));
@@ -120,7 +124,7 @@ pub(super) fn classes(inputs: &Inputs, observer: &dyn Observer) -> Result<Folder
         if observer.stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?;
     observer.end();
-    match classes.any() || inputs.tables().next().is_some() || observer.stop() {
+    match classes.any() || inputs.tables().next().is_some() || inputs.files().next().is_some() || observer.stop() {
         true => Ok(classes),
         false => {
             let text = "the images lie in no folders that could be classes to compare with; leave --truth out";
@@ -143,7 +147,9 @@ pub(super) fn settings(options: &LabelOptions) -> Settings {
         model_sha256: model.fingerprint(),
         inputs: options.inputs.clone(),
         layout,
-        shape: model.spec().shape(),
+        shape: model.image().map(|image| image.shape()),
+        dim: model.shape().dim(),
+        sequences: model.shape().dim().map(|_| options.sequences.clone()),
         max_bytes: options.limits.max_bytes,
         max_side: options.limits.max_side,
         max_pixels: options.limits.max_pixels,

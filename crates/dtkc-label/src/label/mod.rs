@@ -19,9 +19,9 @@ use crate::job::Head;
 use crate::journal;
 use crate::output::Format;
 use crate::pipeline::Plan;
+use crate::sequences::SequenceSettings;
 use crate::shard::Shard;
 use crate::sort::{How, Sorter};
-use crate::source::Inputs;
 use crate::tally::Summary;
 
 /// Where rows go.
@@ -43,7 +43,7 @@ pub struct LabelOptions {
     pub device: Device,
     /// Worker threads.
     pub threads: usize,
-    /// Images per run of the model.
+    /// Items per run of the model.
     pub batch: usize,
     /// Inputs, as given.
     pub inputs: Vec<String>,
@@ -61,6 +61,8 @@ pub struct LabelOptions {
     pub min_confidence: Option<f32>,
     /// What one image may cost.
     pub limits: Limits,
+    /// How sequences are read, where the model takes sequences.
+    pub sequences: SequenceSettings,
     /// Which share of the input.
     pub shard: Shard,
     /// Go on where an interrupted run stopped.
@@ -95,13 +97,14 @@ pub struct Outcome {
 
 /// Runs to the end, or until the observer asks for a stop; what is done by then is kept.
 pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome> {
-    let inputs = Inputs::open(&options.inputs, options.limits.max_bytes)?;
+    let settings = check::settings(options);
+    let inputs = settings.open_inputs()?;
     check::check(options, &inputs)?;
     let lock = match &options.output {
         Output::File(path, _) => journal::lock(path)?,
         Output::Stream(_) => None,
     };
-    let head = Head { shard: options.shard, settings: check::settings(options) };
+    let head = Head { shard: options.shard, settings };
     if let Some(outcome) = check::complete_already(options, &head)? {
         return Ok(outcome);
     }
@@ -134,6 +137,7 @@ pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome>
             keep_bytes: sorter.is_some(),
             max_bytes: options.limits.max_bytes,
             replaced: &replaced,
+            sequences: options.model.sequences(options.sequences.max_steps).map(|spec| (spec, &options.sequences)),
         },
         probabilities: options.probabilities,
         embedding: options.embedding,
@@ -150,12 +154,13 @@ pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome>
 }
 
 fn pool_options(options: &LabelOptions) -> PoolOptions {
-    let wants_pixels = matches!(&options.output, Output::File(_, format) if format.wants_pixels());
+    let wants_items = matches!(&options.output, Output::File(_, format) if format.wants_items());
+    let session = SessionOptions { device: options.device, intra_threads: 1, max_steps: options.sequences.max_steps };
     PoolOptions {
         workers: options.threads,
         queue: 2 * options.threads,
-        session: SessionOptions { device: options.device, intra_threads: 1 },
+        session,
         limits: options.limits,
-        keep_pixels: wants_pixels || options.sort.is_some(),
+        keep_items: wants_items || options.sort.is_some(),
     }
 }

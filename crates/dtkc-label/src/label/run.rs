@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use dtkc_infer::Pool;
+use dtkc_item::Items;
 use dtkc_observe::Observer;
 use dtkc_source::{ListFile, PassedOver};
 
@@ -17,7 +18,7 @@ use crate::gallery::{self, About, Picks};
 use crate::job::{Head, Job, State};
 use crate::journal::{self, Journal};
 use crate::layout::Layout;
-use crate::output::{self, Format, Images, RowWriter};
+use crate::output::{self, Format, Held, RowWriter};
 use crate::pipeline::{self, Plan};
 use crate::row::Row;
 use crate::source::Inputs;
@@ -83,7 +84,7 @@ impl<'a> Run<'a> {
                 Sink::Journal { journal, target: target(options, &head, path, *format) }
             }
         };
-        observer.begin("label", "images", None);
+        observer.begin("label", options.model.shape().kind().name(), None);
         observer.skip(past.map_or(0, |done| done.rows));
         Ok(Self { options, head, observer, sink, past, figures, processed: 0, started: Instant::now() })
     }
@@ -109,8 +110,8 @@ impl<'a> Run<'a> {
                 let total = plan.inputs.count(&|| done.load(Ordering::Relaxed));
                 total.map(|total| observer.set_total(plan.feed.shard.size(total)))
             });
-            let fed = pipeline::run(plan, pool, past, &|| observer.stop(), &mut |rows, pixels| {
-                sink.write(&rows, pixels)?;
+            let fed = pipeline::run(plan, pool, past, &|| observer.stop(), &mut |rows, items| {
+                sink.write(&rows, items)?;
                 rows.iter().for_each(|row| figures.add(row));
                 if figures.tally.failed() > 0 {
                     observer.note(format_args!("{} failed", dtkc_human::count(figures.tally.failed())));
@@ -137,7 +138,7 @@ impl<'a> Run<'a> {
     pub(super) fn finish(self, inputs: &Inputs, mut fed: Fed) -> Result<Outcome> {
         if fed.seen == 0 && !fed.stopped {
             self.sink.discard()?;
-            return Err(LabelError::NoImages(no_images(&self.options.inputs, &fed.passed)));
+            return Err(LabelError::NoImages(nothing(self.options, &fed.passed)));
         }
         let summary = self.figures.tally.summary()?;
         let (failed_list, journal) = match self.sink {
@@ -170,12 +171,12 @@ impl<'a> Run<'a> {
 }
 
 impl Sink {
-    fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
+    fn write(&mut self, rows: &[Row], items: &Items) -> Result<()> {
         match self {
-            Self::Journal { journal, .. } => journal.append(rows, pixels),
+            Self::Journal { journal, .. } => journal.append(rows, items),
             Self::Stream { writer, failures } => {
                 // Whoever reads the stream wants rows when they are ready.
-                writer.write(rows, pixels).and_then(|()| writer.flush()).map_err(unstreamable)?;
+                writer.write(rows, items).and_then(|()| writer.flush()).map_err(unstreamable)?;
                 match failures {
                     Some(list) => rows.iter().try_for_each(|row| list.add(row)),
                     None => Ok(()),
@@ -219,12 +220,12 @@ fn open_journal(
     (output, format): (&Path, Format),
     seen: &mut dyn FnMut(&Row),
 ) -> Result<Journal> {
-    let image_bytes = format.wants_pixels().then(|| head.settings.shape.len());
+    let items = format.wants_items().then(|| head.settings.item());
     let path = journal::path_for(output);
     match journal::exists(output) && options.resume {
-        true => Journal::resume(output, image_bytes, |line| head.check(line, &path), seen),
+        true => Journal::resume(output, items, |line| head.check(line, &path), seen),
         // What is there may be replaced: that was asked before.
-        false => Journal::create(output, &head.line()?, image_bytes),
+        false => Journal::create(output, &head.line()?, items.is_some()),
     }
 }
 
@@ -233,7 +234,7 @@ fn target(options: &LabelOptions, head: &Head, path: &Path, format: Format) -> T
         path: path.to_owned(),
         format,
         layout: head.settings.layout.clone(),
-        images: Images { shape: head.settings.shape, resize: Some(options.model.spec().resize) },
+        held: Held { shape: head.settings.item(), resize: options.model.image().map(|image| image.resize) },
         failed: options.failed.clone().unwrap_or_else(|| failures::path_for(path)),
     }
 }
@@ -245,16 +246,18 @@ fn write_gallery(page: &Path, options: &LabelOptions, inputs: &Inputs, picks: &P
         inputs: options.inputs.clone(),
         names,
         min_confidence: options.min_confidence,
+        kind: options.model.shape().kind(),
     };
     gallery::write(page, inputs, options.limits, picks, summary, &about)
 }
 
-fn no_images(inputs: &[String], passed: &PassedOver) -> String {
-    let what = inputs.join(", ");
+fn nothing(options: &LabelOptions, passed: &PassedOver) -> String {
+    let what = options.inputs.join(", ");
+    let item = if options.model.image().is_some() { "image" } else { "sequence" };
     match passed.total() {
-        0 => format!("there is no image in {what}; check the path or the pattern"),
+        0 => format!("there is no {item} in {what}; check the path or the pattern"),
         total => format!(
-            "there is no image in {what}: its {} are passed over ({}); \
+            "there is no {item} in {what}: its {} are passed over ({}); \
              name files of any ending with a pattern, as in --input 'folder/*'",
             if total == 1 { "1 file".to_owned() } else { format!("{} files", dtkc_human::count(total)) },
             passed.kinds()

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ::csv::{ByteRecord, Reader, ReaderBuilder, Writer};
 
 use dtkc_human::{cell, from_cell};
+use dtkc_item::Items;
 
 use super::{RowWriter, Stored};
 use crate::error::{LabelError, Result};
@@ -91,7 +92,7 @@ impl<W: Write> CsvWriter<W> {
 }
 
 impl<W: Write> RowWriter for CsvWriter<W> {
-    fn write(&mut self, rows: &[Row], _pixels: &[u8]) -> Result<()> {
+    fn write(&mut self, rows: &[Row], _items: &Items) -> Result<()> {
         for row in rows {
             self.put_row(row);
             self.out.write_byte_record(&self.record).map_err(write_error)?;
@@ -145,7 +146,7 @@ impl Iterator for CsvRows {
             Ok(true) => {
                 let row = parse(&self.record, &self.layout);
                 let line = self.record.position().map_or(0, ::csv::Position::line);
-                Some(row.map(|row| (row, vec![])).ok_or_else(|| {
+                Some(row.map(|row| (row, None)).ok_or_else(|| {
                     LabelError::file(&self.path, format!("line {line} is damaged; label this part again"))
                 }))
             }

@@ -1,8 +1,8 @@
-//! A dataset in schema 1: the images with their clusters as labels, ready to train on or to compare.
+//! A dataset in schema 1: the images or sequences with their clusters as labels, ready to train on or to compare.
 //!
 //! Beside what the schema asks for: `/index` u64, `/confidence`, `/second_confidence`, `/margin` f32 and
 //! `/second_cluster` i64, all `[n]`; where asked for `/unsure` u8 `[n]`, `/truth` str `[n]`, `/probabilities` f32
-//! `[n, k]` and `/embedding` f32 `[n, e]`. Images that failed have no pixels and are no part of the set: they are in
+//! `[n, k]` and `/embedding` f32 `[n, e]`. Items that failed are no part of the set: they are in
 //! `/failed_index`, `/failed_path` and `/failed_error`.
 
 use std::fs::File;
@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use ::hdf5::types::{StringError, VarLenUnicode};
 use dtkc_dataset::{Writer, WriterOptions, h5};
 use dtkc_files::Pending;
+use dtkc_item::{ItemRef, Items};
 use ndarray::{ArrayView1, ArrayView2, s};
 
-use super::{Images, RowWriter};
+use super::{Held, RowWriter};
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;
 use crate::row::{Label, Row, error_text};
@@ -31,49 +32,54 @@ pub(super) struct Hdf5Writer {
     /// The name that the file will have.
     target: PathBuf,
     layout: Layout,
-    of: Images,
-    /// Exists from the first labelled image on: a set of no images is no set.
-    images: Option<Writer>,
+    of: Held,
+    /// Exists from the first labelled item on: a set of nothing is no set.
+    items: Option<Writer>,
     /// The schema's own parts are streamed to the file first; the rest waits here, in the journal's form.
     labelled: Spool,
     failed: Spool,
 }
 
 impl Hdf5Writer {
-    pub(super) fn new(pending: &Pending, layout: &Layout, of: Images) -> Result<Self> {
+    pub(super) fn new(pending: &Pending, layout: &Layout, of: Held) -> Result<Self> {
         let (path, target) = (pending.path().to_owned(), pending.target().to_owned());
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let (labelled, failed) = (Spool::new(folder)?, Spool::new(folder)?);
-        Ok(Self { path, target, layout: layout.clone(), of, images: None, labelled, failed })
+        Ok(Self { path, target, layout: layout.clone(), of, items: None, labelled, failed })
     }
 
     fn start(&self) -> Result<Writer> {
-        let mut options = WriterOptions::new(self.of.shape, "labelled images", "dtkc-label");
+        let name = format!("labelled {}", self.of.shape.kind());
+        let mut options = WriterOptions::new(self.of.shape, name, "dtkc-label");
         options.resize = self.of.resize;
         options.paths = true;
         options.label_names = Some(self.layout.names.clone());
         Ok(Writer::at(&self.path, &self.target, options)?)
     }
 
-    fn push(&mut self, row: &Row, label: &Label, pixels: &[u8]) -> Result<()> {
-        let writer = match self.images.take() {
+    fn push(&mut self, row: &Row, label: &Label, item: ItemRef<'_>) -> Result<()> {
+        let writer = match self.items.take() {
             Some(writer) => writer,
             None => self.start()?,
         };
-        let writer = self.images.insert(writer);
-        writer.push_image(pixels, Some(i64::from(label.cluster)), Some(&row.path))?;
+        let writer = self.items.insert(writer);
+        let cluster = Some(i64::from(label.cluster));
+        match item {
+            ItemRef::Pixels(pixels) => writer.push_image(pixels, cluster, Some(&row.path))?,
+            ItemRef::Steps(steps) => writer.push_sequence(steps, cluster, Some(&row.path))?,
+        }
         // The path is in the file already; what is left is small.
         self.labelled.push(&Row { path: String::new(), ..row.clone() })
     }
 }
 
 impl RowWriter for Hdf5Writer {
-    fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()> {
-        let mut images = pixels.chunks_exact(self.of.shape.len());
+    fn write(&mut self, rows: &[Row], items: &Items) -> Result<()> {
+        let mut items = items.iter();
         for row in rows {
-            match (&row.outcome, row.outcome.is_ok().then(|| images.next()).flatten()) {
-                (Ok(label), Some(pixels)) => self.push(row, label, pixels)?,
-                (Ok(_), None) => return Err(LabelError::Internal("a labelled row came without its pixels")),
+            match (&row.outcome, row.outcome.is_ok().then(|| items.next()).flatten()) {
+                (Ok(label), Some(item)) => self.push(row, label, item)?,
+                (Ok(_), None) => return Err(LabelError::Internal("a labelled row came without its item")),
                 (Err(_), _) => self.failed.push(row)?,
             }
         }
@@ -81,9 +87,9 @@ impl RowWriter for Hdf5Writer {
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        let file = match self.images.take() {
-            Some(images) => {
-                images.finish()?;
+        let file = match self.items.take() {
+            Some(items) => {
+                items.finish()?;
                 h5::extend(&self.path)
             }
             None => h5::create(&self.path),

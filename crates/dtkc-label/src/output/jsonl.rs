@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
+use dtkc_item::Items;
 use serde::{Deserialize, Serialize};
 
 use super::{RowWriter, Stored};
@@ -63,7 +64,7 @@ impl<W: Write> JsonlWriter<W> {
 }
 
 impl<W: Write> RowWriter for JsonlWriter<W> {
-    fn write(&mut self, rows: &[Row], _pixels: &[u8]) -> Result<()> {
+    fn write(&mut self, rows: &[Row], _items: &Items) -> Result<()> {
         let mut text = Vec::new();
         for row in rows {
             serde_json::to_writer(&mut text, &self.line(row)).map_err(std::io::Error::from)?;
@@ -88,7 +89,7 @@ pub(super) fn read(path: &Path) -> Result<impl Iterator<Item = Result<Stored>> +
         let line = line?;
         let damaged = || LabelError::file(&path, format!("line {} is damaged; label this part again", number + 1));
         let row = serde_json::from_str(&line).ok().and_then(to_row).ok_or_else(damaged)?;
-        Ok((row, vec![]))
+        Ok((row, None))
     }))
 }
 

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use dtkc_files::Pending;
-use dtkc_item::{ImageShape, Resize};
+use dtkc_item::{ItemShape, Items, Resize};
 
 use crate::error::{LabelError, Result};
 use crate::layout::Layout;
@@ -51,8 +51,8 @@ impl Format {
         }
     }
 
-    /// Whether the output holds the images, too.
-    pub fn wants_pixels(self) -> bool {
+    /// Whether the output holds the items, too.
+    pub fn wants_items(self) -> bool {
         self == Self::Hdf5
     }
 }
@@ -81,19 +81,19 @@ impl FromStr for Format {
     }
 }
 
-/// What an output that holds images must know of them.
+/// What an output that holds items must know of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Images {
-    /// Their size.
-    pub shape: ImageShape,
-    /// The rule by which they came to it; `None` where nobody knows.
+pub struct Held {
+    /// What they look like.
+    pub shape: ItemShape,
+    /// The rule by which images came to their size; `None` where nobody knows.
     pub resize: Option<Resize>,
 }
 
 /// Takes rows in order.
 pub trait RowWriter {
-    /// Writes rows; `pixels` holds the images of the labelled ones, where the form wants them.
-    fn write(&mut self, rows: &[Row], pixels: &[u8]) -> Result<()>;
+    /// Writes rows; `items` holds those of the labelled ones, where the form wants them.
+    fn write(&mut self, rows: &[Row], items: &Items) -> Result<()>;
 
     /// Hands on what was written so far, where the form can be streamed.
     fn flush(&mut self) -> Result<()> {
@@ -105,14 +105,14 @@ pub trait RowWriter {
 }
 
 /// A writer to a file on its way.
-pub fn create(pending: &Pending, format: Format, layout: &Layout, images: Images) -> Result<Box<dyn RowWriter>> {
+pub fn create(pending: &Pending, format: Format, layout: &Layout, held: Held) -> Result<Box<dyn RowWriter>> {
     // Not one that names itself in its errors: nobody but `Pending` knows the partial file.
     let file = || -> Result<_> { Ok(std::io::BufWriter::with_capacity(1 << 18, pending.open()?)) };
     Ok(match format {
         Format::Csv => Box::new(csv::CsvWriter::new(file()?, layout)?),
         Format::Jsonl => Box::new(jsonl::JsonlWriter::new(file()?, layout)),
         Format::Parquet => Box::new(parquet::ParquetWriter::new(pending.open()?, pending.target(), layout)?),
-        Format::Hdf5 => Box::new(hdf5::Hdf5Writer::new(pending, layout, images)?),
+        Format::Hdf5 => Box::new(hdf5::Hdf5Writer::new(pending, layout, held)?),
     })
 }
 
@@ -127,11 +127,11 @@ pub fn stream(out: impl Write + 'static, format: Format, layout: &Layout) -> Res
 
 /// The rule by which the images in a file came to their size; `None` where it holds none, or does not say.
 pub fn resize_of(path: &Path, format: Format) -> Option<Resize> {
-    if format.wants_pixels() { dtkc_dataset::Dataset::open(path).ok()?.resize() } else { None }
+    if format.wants_items() { dtkc_dataset::Dataset::open(path).ok()?.resize() } else { None }
 }
 
-/// A row that was read back, and its image where the form holds images.
-pub type Stored = (Row, Vec<u8>);
+/// A row that was read back, and its item where the form holds items.
+pub type Stored = (Row, Option<Items>);
 
 /// The rows of a file that this module wrote, in order.
 pub fn read(path: &Path, format: Format, layout: &Layout) -> Result<Box<dyn Iterator<Item = Result<Stored>>>> {

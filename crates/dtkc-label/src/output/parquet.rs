@@ -13,6 +13,7 @@ use ::parquet::data_type::{ByteArray, ByteArrayType, DataType, FloatType, Int32T
 use ::parquet::errors::{ParquetError, Result as Written};
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use dtkc_item::Items;
 
 use super::RowWriter;
 use super::parquet_schema::{Column, Values, columns, schema};
@@ -60,7 +61,7 @@ impl ParquetWriter {
 }
 
 impl RowWriter for ParquetWriter {
-    fn write(&mut self, rows: &[Row], _pixels: &[u8]) -> Result<()> {
+    fn write(&mut self, rows: &[Row], _items: &Items) -> Result<()> {
         self.waiting.extend_from_slice(rows);
         while self.waiting.len() >= self.group_rows {
             self.write_group(self.group_rows)?;

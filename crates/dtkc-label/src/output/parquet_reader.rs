@@ -27,7 +27,7 @@ pub(super) fn read(path: &Path, layout: &Layout) -> Result<impl Iterator<Item = 
     Ok((0..reader.num_row_groups()).flat_map(move |group| {
         let rows = reader.get_row_group(group).and_then(|group| read_group(group.as_ref(), &columns));
         match rows {
-            Ok(rows) => rows.into_iter().map(|row| Ok((row, vec![]))).collect(),
+            Ok(rows) => rows.into_iter().map(|row| Ok((row, None))).collect(),
             Err(error) => vec![Err(LabelError::wrap(&path, error))],
         }
     }))

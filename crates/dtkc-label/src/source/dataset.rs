@@ -1,7 +1,7 @@
 //! Datasets in HDF5 (schema 1): the fast way in, because nothing has to be decoded.
 
 use dtkc_dataset::Dataset;
-use dtkc_item::ImageShape;
+use dtkc_item::{ImageShape, ItemError, ItemShape, Items};
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -15,11 +15,12 @@ pub(super) fn is_dataset(path: &Path) -> bool {
     named || dtkc_source::read_head(path, 8).is_ok_and(|head| head == b"\x89HDF\r\n\x1a\n")
 }
 
-/// An open dataset of images.
+/// An open dataset.
 pub struct Table {
     path: String,
     dataset: Dataset,
-    shape: ImageShape,
+    /// Where each sequence begins, in time steps, and the end; empty for images.
+    offsets: Vec<usize>,
     truth: OnceLock<Option<Truth>>,
 }
 
@@ -29,13 +30,32 @@ struct Truth {
 }
 
 impl Table {
-    /// Opens a dataset and refuses what does not hold images.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// Opens a dataset and refuses what does not hold what the model takes: sequences of its dimension, or images, which
+    /// may have another size.
+    pub fn open(path: &Path, wanted: ItemShape) -> Result<Self> {
         let dataset = Dataset::open(path)?;
-        let Some(shape) = dataset.image_shape() else {
-            return Err(LabelError::file(path, "it holds sequences, and the model labels images"));
-        };
-        Ok(Self { path: path.to_string_lossy().into_owned(), dataset, shape, truth: OnceLock::new() })
+        let (kind, takes) = (dataset.kind(), wanted.kind());
+        if kind != takes {
+            return Err(LabelError::file(path, format!("it holds {kind}, and the model labels {takes}")));
+        }
+        if let (Some(found), Some(wanted)) = (dataset.shape().dim(), wanted.dim())
+            && found != wanted
+        {
+            return Err(LabelError::file(path, ItemError::other_dimension(found, wanted).message));
+        }
+        let offsets = dataset.sequence_lengths().map_or_else(Vec::new, |lengths| {
+            let ends = lengths.iter().scan(0, |end, length| {
+                *end += length;
+                Some(*end)
+            });
+            std::iter::once(0).chain(ends).collect()
+        });
+        Ok(Self { path: path.to_string_lossy().into_owned(), dataset, offsets, truth: OnceLock::new() })
+    }
+
+    /// Opens a dataset of images of any size.
+    pub fn of_images(path: &Path) -> Result<Self> {
+        Self::open(path, ItemShape::Image(ImageShape { height: 1, width: 1, channels: 1 }))
     }
 
     /// The file, as given.
@@ -43,24 +63,48 @@ impl Table {
         &self.path
     }
 
-    /// Number of images.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.dataset.len()
     }
 
-    /// True where there is no image.
+    /// True where there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The size of every image.
-    pub fn shape(&self) -> ImageShape {
-        self.shape
+    /// What every item looks like.
+    pub fn shape(&self) -> ItemShape {
+        self.dataset.shape()
     }
 
-    /// The pixels of some rows.
-    pub fn pixels(&self, rows: Range<usize>) -> Result<Vec<u8>> {
-        Ok(self.dataset.read_range(rows)?)
+    /// Time steps of a row; 0 for images.
+    pub fn steps(&self, row: usize) -> usize {
+        match (self.offsets.get(row), self.offsets.get(row + 1)) {
+            (Some(start), Some(end)) => end - start,
+            _ => 0,
+        }
+    }
+
+    /// Bytes that a row takes in memory.
+    pub fn bytes(&self, row: usize) -> u64 {
+        match self.shape() {
+            ItemShape::Image(shape) => shape.len() as u64,
+            ItemShape::Sequence { dim } => (self.steps(row) * dim * size_of::<f32>()) as u64,
+        }
+    }
+
+    /// Some rows that follow each other.
+    pub fn items(&self, rows: Range<usize>) -> Result<Items> {
+        Ok(match self.shape() {
+            ItemShape::Image(shape) => Items::Images { shape, pixels: self.dataset.read_range(rows)? },
+            ItemShape::Sequence { dim } => {
+                let places = self.offsets.get(rows.start..=rows.end).unwrap_or(&[0]);
+                let (start, end) = (places[0], places[places.len() - 1]);
+                let offsets = places.iter().map(|place| place - start).collect();
+                Items::Sequences { dim, values: self.dataset.read_steps(start..end)?, offsets }
+            }
+        })
     }
 
     /// What the `path` column says for some rows: the recorded paths, else the file and the row.

@@ -1,9 +1,11 @@
-//! Where images come from: what `dtkc-source` finds in folders, archives, lists and patterns, and rows of datasets.
+//! Where items come from: what `dtkc-source` finds in folders, archives, lists and patterns, rows of datasets, and what
+//! `dtkc-formats` reads of sequences.
 //!
-//! An input is visited in one fixed order, so that the position of an image is the same in every run: shards,
+//! An input is visited in one fixed order, so that the position of an item is the same in every run: shards,
 //! `--resume` and `merge` rest on that.
 
 mod dataset;
+mod sequences;
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -11,17 +13,21 @@ use std::sync::Arc;
 
 pub use dataset::Table;
 use dtkc_files::Sources;
-use dtkc_item::ItemError;
+use dtkc_item::{ItemError, ItemShape};
 use dtkc_source::classes::FolderClasses;
 use dtkc_source::{Body, Found, Input, Passed, Pattern, SourceError};
+pub use sequences::{Sequence, SequenceFiles};
 
 use crate::error::Result;
+use crate::sequences::SequenceOptions;
 
-/// Where an image comes from.
+/// Where an item comes from.
 pub enum Origin {
     /// An encoded image.
     Encoded(Found),
-    /// A row of a dataset; its pixels need no decoding.
+    /// A sequence of a file that is no dataset.
+    Sequence(Box<Sequence>),
+    /// A row of a dataset; it needs no decoding.
     Row {
         /// What the `path` column says; filled in when rows are read.
         path: String,
@@ -37,6 +43,7 @@ impl Origin {
     pub fn path(&self) -> &str {
         match self {
             Self::Encoded(found) => &found.path,
+            Self::Sequence(sequence) => &sequence.path,
             Self::Row { path, .. } => path,
         }
     }
@@ -45,6 +52,7 @@ impl Origin {
     pub fn into_path(self) -> String {
         match self {
             Self::Encoded(found) => found.path,
+            Self::Sequence(sequence) => sequence.path,
             Self::Row { path, .. } => path,
         }
     }
@@ -53,6 +61,7 @@ impl Origin {
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Row { table, .. } => Some(Path::new(table.path())),
+            Self::Sequence(sequence) => Some(&sequence.file),
             Self::Encoded(found) => match &found.body {
                 Body::File(path) => Some(path),
                 Body::Slice { archive, .. } | Body::Zip { archive, .. } => Some(archive),
@@ -64,7 +73,7 @@ impl Origin {
     /// The dataset that it is a row of.
     pub fn table(&self) -> Option<&Arc<Table>> {
         match self {
-            Self::Encoded(_) => None,
+            Self::Encoded(_) | Self::Sequence(_) => None,
             Self::Row { table, .. } => Some(table),
         }
     }
@@ -72,7 +81,7 @@ impl Origin {
 
 /// Is told what is found, in order.
 pub trait Visitor {
-    /// An image, or something that should have been one. The answer says whether to go on.
+    /// An item, or something that should have been one. The answer says whether to go on.
     fn found(&mut self, origin: Origin) -> ControlFlow<()>;
 
     /// Something that is passed over.
@@ -93,14 +102,26 @@ pub struct Inputs {
 
 enum LabelInput {
     Encoded(Input),
+    Sequences(SequenceFiles),
     Dataset(Arc<Table>),
 }
 
+/// What is looked for in inputs.
+pub struct Wanted<'a> {
+    /// What the model takes.
+    pub shape: ItemShape,
+    /// The most bytes of an image file.
+    pub max_bytes: u64,
+    /// How sequences are read, where the model takes sequences.
+    pub sequences: Option<&'a SequenceOptions>,
+}
+
 impl Inputs {
-    /// Looks at each input, and refuses what is not there or cannot be opened before any work is done. No image of more
-    /// than `max_bytes` will be read.
-    pub fn open(texts: &[String], max_bytes: u64) -> Result<Self> {
-        let inputs: Vec<LabelInput> = texts.iter().map(|text| LabelInput::open(text)).collect::<Result<_>>()?;
+    /// Looks at each input, and refuses what is not there, cannot be opened or holds items of another kind before any
+    /// work is done.
+    pub fn open(texts: &[String], wanted: &Wanted<'_>) -> Result<Self> {
+        let inputs: Vec<LabelInput> = texts.iter().map(|text| LabelInput::open(text, wanted)).collect::<Result<_>>()?;
+        let max_bytes = wanted.max_bytes;
         let is_list = |input: &&LabelInput| matches!(input, LabelInput::Encoded(Input::List(_)));
         if inputs.iter().filter(is_list).count() > 1 {
             return Err(SourceError::input("-", "is named twice; standard input can be read once").into());
@@ -108,7 +129,7 @@ impl Inputs {
         Ok(Self { inputs, max_bytes })
     }
 
-    /// Shows every image to `visitor`, in order, until it has seen enough.
+    /// Shows every item to `visitor`, in order, until it has seen enough.
     pub fn visit(&self, visitor: &mut dyn Visitor) -> Result<ControlFlow<()>> {
         for input in &self.inputs {
             if input.visit(self.max_bytes, visitor)?.is_break() {
@@ -118,13 +139,14 @@ impl Inputs {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// How many images there are, where that can be known without reading standard input or unpacking a compressed
-    /// tar. `stop` ends a long count.
+    /// How many items there are, where that can be known without reading standard input, unpacking a compressed tar or
+    /// reading sequences. `stop` ends a long count.
     pub fn count(&self, stop: &dyn Fn() -> bool) -> Option<u64> {
         let mut count = 0;
         for input in &self.inputs {
             match input {
                 LabelInput::Encoded(Input::List(_)) => return None,
+                LabelInput::Sequences(files) => count += files.count()?,
                 LabelInput::Dataset(table) => count += table.len() as u64,
                 input => {
                     let mut found = |origin: Origin| {
@@ -163,19 +185,22 @@ impl Inputs {
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.inputs.iter().filter_map(|input| match input {
             LabelInput::Encoded(input) => input.folder(),
+            LabelInput::Sequences(files) => files.folders().next(),
             LabelInput::Dataset(_) => None,
         })
     }
 
     /// Files and folders that are named directly: nothing may be written over or into them.
     pub fn sources(&self) -> Sources {
-        Sources::of(self.inputs.iter().filter_map(|input| match input {
+        let mut sources = Sources::of(self.inputs.iter().filter_map(|input| match input {
             LabelInput::Dataset(table) => Some(Path::new(table.path())),
             LabelInput::Encoded(Input::Folder(path) | Input::File(path) | Input::Zip(path) | Input::Tar(path)) => {
                 Some(path)
             }
-            LabelInput::Encoded(Input::Glob(_) | Input::List(_)) => None,
-        }))
+            LabelInput::Encoded(Input::Glob(_) | Input::List(_)) | LabelInput::Sequences(_) => None,
+        }));
+        self.files().flat_map(SequenceFiles::places).for_each(|path| sources.add(path));
+        sources
     }
 
     /// Patterns.
@@ -189,24 +214,33 @@ impl Inputs {
     /// Datasets named directly.
     pub fn tables(&self) -> impl Iterator<Item = &Table> {
         self.inputs.iter().filter_map(|input| match input {
-            LabelInput::Encoded(_) => None,
+            LabelInput::Encoded(_) | LabelInput::Sequences(_) => None,
             LabelInput::Dataset(table) => Some(table.as_ref()),
         })
+    }
+
+    /// Files of sequences that are no datasets.
+    pub fn files(&self) -> impl Iterator<Item = &SequenceFiles> {
+        self.inputs.iter().filter_map(|input| if let LabelInput::Sequences(files) = input { Some(files) } else { None })
     }
 }
 
 impl LabelInput {
-    fn open(text: &str) -> Result<Self> {
+    fn open(text: &str, wanted: &Wanted<'_>) -> Result<Self> {
         let path = Path::new(text);
-        match path.is_file() && dataset::is_dataset(path) {
-            true => Ok(Self::Dataset(Arc::new(Table::open(path)?))),
-            false => Ok(Self::Encoded(Input::open(text)?)),
+        match wanted.sequences {
+            _ if path.is_file() && dataset::is_dataset(path) => {
+                Ok(Self::Dataset(Arc::new(Table::open(path, wanted.shape)?)))
+            }
+            Some(options) => Ok(Self::Sequences(SequenceFiles::open(text, options)?)),
+            None => Ok(Self::Encoded(Input::open(text)?)),
         }
     }
 
     fn visit(&self, max_bytes: u64, visitor: &mut dyn Visitor) -> Result<ControlFlow<()>> {
         match self {
             Self::Encoded(input) => Ok(input.visit(max_bytes, &mut WithDatasets(visitor))?),
+            Self::Sequences(files) => files.visit(visitor),
             Self::Dataset(table) => Ok(dataset::visit(table, visitor)),
         }
     }
@@ -225,7 +259,7 @@ impl dtkc_source::Visitor for WithDatasets<'_> {
     }
 
     fn named(&mut self, path: &Path) -> Option<ControlFlow<()>> {
-        dataset::is_dataset(path).then(|| match Table::open(path) {
+        dataset::is_dataset(path).then(|| match Table::of_images(path) {
             Ok(table) => dataset::visit(&Arc::new(table), self.0),
             Err(error) => self.found(Found::broken(path, ItemError::new("damaged_dataset", error))),
         })

@@ -7,6 +7,7 @@ use crate::proto::{
     Attribute, AttributeType, DataType, Dimension, DimensionValue, Graph, Node, Shape, Tensor, TensorType, Type,
     ValueInfo,
 };
+use crate::read::TIME;
 use crate::sizes::Size;
 
 /// Collects nodes, constants and the shapes of the values between them.
@@ -158,7 +159,7 @@ fn value_info(name: &str, kind: DataType, dims: &[Dim]) -> ValueInfo {
     let dimension = |dim: &Dim| {
         let value = match dim {
             Dim::Batch => DimensionValue::Name("batch".into()),
-            Dim::Time => DimensionValue::Name("time".into()),
+            Dim::Time => DimensionValue::Name(TIME.into()),
             Dim::Size(size) => DimensionValue::Size(*size as i64),
         };
         Dimension { value: Some(value) }

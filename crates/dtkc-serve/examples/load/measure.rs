@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context, anyhow, bail};
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
 use dtkc_testing::{Noise, files};
 
@@ -14,7 +14,7 @@ use crate::client::{Client, post, post_files};
 
 /// Strokes on black, as in handwriting, of the model's size: compressible like the real thing.
 pub fn write_images(model: &Path, folder: &Path, count: usize) -> anyhow::Result<()> {
-    let shape = ModelFile::open(model)?.spec().shape();
+    let shape = ModelFile::open(model)?.image().context("the model takes no images")?.shape();
     fs_err::create_dir_all(folder)?;
     let mut noise = Noise(1);
     let mut random = || noise.bits() as f32 / (1u64 << 31) as f32;
@@ -97,7 +97,8 @@ pub fn latency(address: SocketAddr, folder: &Path, model: &Path, count: usize) -
     let runtime = Runtime::find(None)?;
     let model = ModelFile::open(model)?;
     let mut session = Session::new(&runtime, &model, &SessionOptions::default())?;
-    let mut preparer = dtkc_image::Preparer::new(model.spec(), dtkc_image::Limits::default());
+    let image = model.image().context("the model takes no images")?;
+    let mut preparer = dtkc_image::Preparer::new(image, dtkc_image::Limits::default());
     let mut client = Client::new(address);
     let (mut http, mut direct) = (Vec::new(), Vec::new());
     for n in 0..count + 20 {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use dtkc_image::Limits;
 use dtkc_infer::{ModelFile, Runtime, SessionOptions, Worker};
 
-pub use queue::{Queue, QueueLimits, Refused};
+pub use queue::{BATCH_BYTES, Queue, QueueLimits, Refused};
 pub use request::{Answered, Outcome, Request, Row, Ticket};
 pub use room::Room;
 pub use upload::{Content, Upload};
@@ -167,9 +167,8 @@ impl StartWorker {
         let worker = Worker::new(&self.runtime, &self.model, &self.options.session, self.options.images);
         let worker = worker.map_err(|error| error.to_string())?;
         let mut worker = QueueWorker::new(self.model.name(), self.queue, self.metrics, worker, self.options.room);
-        let image_bytes = self.model.spec().bytes();
-        worker.warm_up(1, image_bytes)?;
-        worker.warm_up(self.options.queue.max_batch, image_bytes)?;
+        worker.warm_up(1)?;
+        worker.warm_up(self.options.queue.max_batch)?;
         Ok(worker)
     }
 }

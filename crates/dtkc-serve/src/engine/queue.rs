@@ -13,7 +13,7 @@ use super::request::Request;
 
 /// A batch ends early once its files add up to this much, so that a few large photographs do not make the
 /// small images of other requests wait for their decoding.
-const BATCH_BYTES: usize = 4 << 20;
+pub const BATCH_BYTES: usize = 4 << 20;
 /// A request is spread over idle workers only in parts of at least this many images.
 const SMALLEST_PART: usize = 4;
 /// Weight of the newest batch in the running mean of the speed.

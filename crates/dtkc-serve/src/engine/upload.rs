@@ -1,4 +1,4 @@
-//! One image on its way through the queue, in the form in which it arrived.
+//! One image or sequence on its way through the queue, in the form in which it arrived.
 
 use std::sync::Arc;
 
@@ -32,6 +32,15 @@ pub enum Content {
     Zipped(Arc<Archive>, usize),
     /// Pixels of exactly the model's size.
     Pixels(Bytes),
+    /// A sequence.
+    Sequence {
+        /// Values per time step.
+        dim: usize,
+        /// The time steps, one after the other.
+        values: Vec<f32>,
+    },
+    /// Something that could not be read, and keeps its place.
+    Failed(ItemError),
     /// A file on which its decoder breaks down.
     #[cfg(test)]
     Fatal,
@@ -44,8 +53,21 @@ impl Upload {
             Content::Encoded(bytes) | Content::Pixels(bytes) => bytes.len(),
             Content::Base64(text) => text.len() / 4 * 3,
             Content::Zipped(archive, index) => archive.size(*index),
+            Content::Sequence { values, .. } => size_of_val(values.as_slice()),
+            Content::Failed(_) => 0,
             #[cfg(test)]
             Content::Fatal => 1,
+        }
+    }
+
+    /// The sequence, with the values of a step.
+    pub fn sequence(&self) -> Result<(usize, &[f32]), ItemError> {
+        match &self.content {
+            Content::Sequence { dim, values } => Ok((*dim, values)),
+            Content::Failed(error) => Err(error.clone()),
+            #[cfg(test)]
+            Content::Fatal => panic!("a strange file"),
+            _ => Err(ItemError::new("not_a_sequence", "it is an image, and the model now takes sequences")),
         }
     }
 }
@@ -71,6 +93,10 @@ impl Upload {
                 let message = format_args!("the image has {found} bytes and the model now takes {taken}");
                 Err(ItemError::new("wrong_length", message))
             }
+            Content::Sequence { .. } => {
+                Err(ItemError::new("not_an_image", "it is a sequence, and the model now takes images"))
+            }
+            Content::Failed(error) => Err(error.clone()),
             #[cfg(test)]
             Content::Fatal => panic!("a strange file"),
         }

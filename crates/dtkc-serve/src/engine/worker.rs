@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dtkc_image::{Cost, Preparer};
-use dtkc_infer::{Assignments, Prepare, Prepared, Worker};
-use dtkc_item::ItemError;
+use dtkc_infer::{Assignments, Prepare, Prepared, SequenceSpec, Worker};
+use dtkc_item::{ItemError, ItemShape, Items};
 
 use super::queue::{Place, Queue, Slice};
 use super::request::{Outcome, Request, Row};
@@ -20,6 +20,11 @@ use crate::metrics::ModelMetrics;
 const BATCH_WORK: u64 = 4 << 20;
 /// A worker whose next image finds no memory looks after so long whether there is something smaller to do.
 const NO_ROOM: Duration = Duration::from_millis(5);
+
+/// Steps of the sequences that a worker warms up with.
+const WARM_STEPS: usize = 32;
+/// A step of a sequence takes a worker as long as so many pixels of an image's decoding.
+const STEP_WORK: u64 = 64;
 
 /// What one thread of the queue owns.
 pub struct QueueWorker {
@@ -37,17 +42,25 @@ pub struct QueueWorker {
 impl QueueWorker {
     /// A worker for the queue of the model of that name.
     pub fn new(model: &str, queue: Arc<Queue>, metrics: Arc<ModelMetrics>, worker: Worker, room: Arc<Room>) -> Self {
-        let (batch, places) = (Prepared::default(), Vec::new());
+        let (batch, places) = (Prepared::new(worker.shape()), Vec::new());
         Self { model: model.to_owned(), queue, metrics, worker, batch, places, room }
     }
 
-    /// Runs one inference on black images, so that the first request does not pay for what the runtime does
-    /// only once.
-    pub fn warm_up(&mut self, images: usize, image_bytes: usize) -> Result<(), String> {
-        let black = Prepared { pixels: vec![0; images * image_bytes], rows: (0..images).map(Ok).collect() };
+    /// Runs one inference on black images, or on sequences of zeros, so that the first request does not pay for what the
+    /// runtime does only once.
+    pub fn warm_up(&mut self, count: usize) -> Result<(), String> {
+        let items = match self.worker.shape() {
+            ItemShape::Image(shape) => Items::Images { shape, pixels: vec![0; count * shape.len()] },
+            ItemShape::Sequence { dim } => Items::Sequences {
+                dim,
+                values: vec![0.0; count * WARM_STEPS * dim],
+                offsets: (0..=count).map(|place| place * WARM_STEPS).collect(),
+            },
+        };
+        let zeros = Prepared { items, rows: (0..count).map(Ok).collect() };
         let started = Instant::now();
-        self.worker.run(&black).map_err(|error| error.to_string())?;
-        self.queue.note_speed(images, started.elapsed());
+        self.worker.run(&zeros).map_err(|error| error.to_string())?;
+        self.queue.note_speed(count, started.elapsed());
         Ok(())
     }
 
@@ -183,6 +196,20 @@ impl Prepare for Job<'_> {
             self.work.set(work);
             self.request.spend(work)
         })
+    }
+
+    fn prepare_sequence(&self, spec: &SequenceSpec, out: &mut Vec<f32>) -> Result<(), ItemError> {
+        let (dim, values) = self.upload.sequence()?;
+        spec.check(dim, values)?;
+        let work = (values.len() / dim) as u64 * STEP_WORK;
+        if work > self.pixels {
+            self.later.set(true);
+            return Err(ItemError::new("later", "the sequence waits for another batch"));
+        }
+        self.work.set(work);
+        self.request.spend(work)?;
+        out.extend_from_slice(values);
+        Ok(())
     }
 }
 

@@ -13,10 +13,9 @@ use crate::intake::{Held, blocking, heavy, parse_maybe_heavy};
 use crate::models::queue_full;
 use crate::routes::models::reload_model;
 use crate::routes::v2::check_version;
-use crate::routes::v2::infer::{Asked, wanted};
+use crate::routes::v2::infer::{Asked, images, wanted};
 use crate::routes::v2::metadata::{ModelMetadata, ServerMetadata};
 use crate::routes::v2::repository::{RepositoryModel, take_out};
-use crate::routes::v2::tensor::image_input;
 use crate::state::{Phase, State};
 
 /// A method of the protocol.
@@ -116,9 +115,9 @@ impl Order {
         if let Some((queued, wait)) = served.engine()?.full(client) {
             return Err(queue_full(queued, 1, wait));
         }
-        let shape = served.model.spec().shape();
-        let (images, pixels) = image_input(&mut request, raw, shape, state.config.images_per_request())?;
-        let asked = Asked { wanted: wanted(&request)?, images, pixels, held };
+        let contents = images(&mut request, raw, served.model.shape(), state.config.images_per_request())?;
+        let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
+        let asked = Asked { wanted, contents, held };
         let id = request.id;
         let told = asked.run(state, slot, client, deadline, timeout).await?;
         let (model, is_large) = (slot.name().to_owned(), Extent::is_large(told.size));

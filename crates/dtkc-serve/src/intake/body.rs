@@ -58,6 +58,11 @@ impl Meter {
         self.problem.is_some()
     }
 
+    /// Holds so many bytes more.
+    pub fn hold(&mut self, bytes: u64) -> Result<(), ApiError> {
+        self.held.grow(bytes)
+    }
+
     /// The memory that the body holds; moves on with the images.
     pub fn take_held(&mut self) -> Held {
         std::mem::take(&mut self.held)

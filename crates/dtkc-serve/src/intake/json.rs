@@ -127,7 +127,7 @@ impl<'de> Visitor<'de> for Whole<'_, '_> {
 }
 
 /// A whole number that is not negative.
-struct Count(u32);
+pub(super) struct Count(pub(super) u32);
 
 impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -255,7 +255,7 @@ impl<'de> Visitor<'de> for Text<'_, '_> {
 }
 
 /// A name, cut to what answers repeat before it is copied.
-struct Name(String);
+pub(super) struct Name(pub(super) String);
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,4 +1,4 @@
-//! From a request body to images for the queue, whatever form they come in. Nothing is decoded here.
+//! From a request body to images or sequences for the queue, whatever form they come in. No image is decoded here.
 
 mod archive;
 mod body;
@@ -10,6 +10,8 @@ mod json;
 mod multipart;
 mod name;
 mod options;
+mod steps;
+mod table;
 mod unpack;
 
 use actix_web::HttpMessage;
@@ -17,6 +19,7 @@ use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::Bytes;
+use dtkc_infer::SequenceSpec;
 
 pub use archive::Archive;
 pub use body::{Body, drain};
@@ -24,6 +27,7 @@ pub use budget::{Budget, Held};
 pub use heavy::{blocking, heavy};
 pub use json::AssignBody;
 pub use options::Options;
+pub use steps::SequencesBody;
 
 use self::archive::ArchiveLimits;
 use crate::answer::PassedOver;
@@ -49,20 +53,38 @@ pub struct Intake {
     pub options: Options,
 }
 
-/// Reads the images of a request.
+/// Reads the images of a request, or its sequences where the model takes `sequences`.
 pub async fn read(
     request: &HttpRequest,
     payload: Payload,
     config: &ServeConfig,
+    sequences: Option<SequenceSpec>,
     held: Held,
 ) -> Result<Intake, ApiError> {
     let limits = ArchiveLimits { max_images: config.images_per_request(), max_bytes: config.max_body };
     let headers = request.headers();
-    let kind = Kind::of(request)?;
+    let kind = Kind::of(request, sequences.is_some())?;
     let body = Body::open(headers, payload, config.max_body, held)?;
-    let intake = match kind {
-        Kind::Multipart => multipart::read(headers, body, limits).await?,
-        Kind::Json => {
+    let intake = match (kind, sequences) {
+        (Kind::Multipart, _) => multipart::read(headers, body, limits, sequences).await?,
+        (Kind::Table | Kind::Json, Some(spec)) => {
+            let (bytes, mut held) = body.collect(headers).await?;
+            let read = move |bytes: &Bytes| match kind {
+                Kind::Table => {
+                    held.grow(table::cost(bytes))?;
+                    let uploads = table::parse(None, bytes.clone(), spec, limits.max_images)?;
+                    table::settle(&uploads, &mut held)?;
+                    Ok(Intake { uploads, held, ..Intake::default() })
+                }
+                _ => {
+                    let json::Parsed { uploads, options } = steps::parse(bytes, spec, limits.max_images, &mut held)?;
+                    Ok(Intake { uploads, options, held, ..Intake::default() })
+                }
+            };
+            parse_maybe_heavy(bytes, read).await?
+        }
+        (Kind::Table, None) => return Err(ApiError::WrongType(shown_type(request))),
+        (Kind::Json, None) => {
             let (bytes, mut held) = body.collect(headers).await?;
             let read = move |bytes: &Bytes| {
                 let json::Parsed { uploads, options } = json::parse(bytes, limits.max_images, &mut held)?;
@@ -70,7 +92,7 @@ pub async fn read(
             };
             parse_maybe_heavy(bytes, read).await?
         }
-        Kind::Binary => {
+        (Kind::Binary, _) => {
             let (bytes, held) = body.collect(headers).await?;
             let raw = !archive::is_zip(&bytes);
             let (uploads, passed) = if raw {
@@ -119,15 +141,21 @@ enum Kind {
     Multipart,
     Json,
     Binary,
+    Table,
 }
 
 impl Kind {
-    fn of(request: &HttpRequest) -> Result<Self, ApiError> {
-        let wrong = || ApiError::WrongType(shown_type(request));
+    fn of(request: &HttpRequest, sequences: bool) -> Result<Self, ApiError> {
+        let wrong = || match sequences {
+            true => ApiError::NoSequenceType(shown_type(request)),
+            false => ApiError::WrongType(shown_type(request)),
+        };
         let mime = request.mime_type().map_err(|_| wrong())?.ok_or_else(wrong)?;
         match mime.essence_str() {
             "multipart/form-data" => Ok(Self::Multipart),
             text if is_json(text) => Ok(Self::Json),
+            "text/csv" | "text/tab-separated-values" | "text/plain" | "application/csv" if sequences => Ok(Self::Table),
+            _ if sequences => Err(wrong()),
             "application/zip" | "application/x-zip-compressed" | "application/x-zip" | "application/octet-stream" => {
                 Ok(Self::Binary)
             }

@@ -4,6 +4,7 @@ use actix_multipart::{Field, Multipart, MultipartError};
 use actix_web::error::PayloadError;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use actix_web::web::Bytes;
+use dtkc_infer::SequenceSpec;
 use futures_util::{StreamExt, TryStreamExt};
 
 use super::archive::{self, ArchiveLimits};
@@ -11,7 +12,7 @@ use super::body::{Body, Meter};
 use super::disposition::{Disposition, parameters};
 use super::heads::Heads;
 use super::heavy::heavy;
-use super::{Intake, Options};
+use super::{Intake, Options, table};
 use crate::engine::{Content, Upload};
 use crate::error::ApiError;
 
@@ -19,7 +20,13 @@ use crate::error::ApiError;
 const LONGEST_OPTION: usize = 100;
 
 /// Reads every file of the form, zips included, in the order in which they come, and what was passed over in zips.
-pub async fn read(headers: &HeaderMap, body: Body, limits: ArchiveLimits) -> Result<Intake, ApiError> {
+/// Where the model takes `sequences`, every file is a table of them.
+pub async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    limits: ArchiveLimits,
+    sequences: Option<SequenceSpec>,
+) -> Result<Intake, ApiError> {
     let meter = body.meter();
     let explain = |error: MultipartError| explain(&mut meter.borrow_mut(), &error);
     let mut heads = Heads::new(&boundary(headers));
@@ -34,7 +41,13 @@ pub async fn read(headers: &HeaderMap, body: Body, limits: ArchiveLimits) -> Res
             continue;
         }
         let uploads = &mut intake.uploads;
-        if archive::is_zip(&bytes) {
+        if let Some(spec) = sequences {
+            meter.borrow_mut().hold(table::cost(&bytes))?;
+            let left = limits.max_images - uploads.len();
+            let file = part.file.filter(|name| !name.is_empty());
+            let read = heavy(move || table::parse(file.as_deref(), bytes, spec, left)).await?;
+            uploads.extend(read.map_err(|error| whole_limit(error, limits))?);
+        } else if archive::is_zip(&bytes) {
             let left = ArchiveLimits { max_images: limits.max_images - uploads.len(), ..limits };
             let opened = heavy(move || archive::open(bytes, left)).await?;
             let (images, others) = opened.map_err(|error| whole_limit(error, limits))?;

@@ -80,8 +80,13 @@ fn announce(ready: &Ready, format: LogFormat) {
         LogFormat::Text => {
             println!("dtkc-serve {} is ready", env!("CARGO_PKG_VERSION"));
             for model in models {
-                let (spec, k) = (model.spec(), model.clusters());
-                println!("  model  {}: {}x{} {}, {k} clusters", model.name(), spec.width, spec.height, spec.color);
+                let (name, k) = (model.name(), model.clusters());
+                match model.image() {
+                    Some(spec) => {
+                        println!("  model  {name}: {}x{} {}, {k} clusters", spec.width, spec.height, spec.color)
+                    }
+                    None => println!("  model  {name}: {}, {k} clusters", model.shape()),
+                }
             }
             println!("  page   {url}/");
             println!("  docs   {url}/docs");
@@ -89,7 +94,10 @@ fn announce(ready: &Ready, format: LogFormat) {
                 println!("  gRPC   {grpc}");
             }
             println!("  memory {memory_text}");
-            println!("  try    curl -F image=@digit.png {url}/v1/assign");
+            match models.first().is_some_and(|model| model.image().is_none()) {
+                true => println!("  try    curl -F file=@sequences.csv {url}/v1/assign"),
+                false => println!("  try    curl -F image=@digit.png {url}/v1/assign"),
+            }
         }
     }
     if !address.ip().is_loopback() && !needs_key {

@@ -12,7 +12,7 @@ use crate::client;
 use crate::engine::{Answered, Order};
 use crate::error::{ApiError, ErrorBody};
 use crate::extent::Extent;
-use crate::intake::{self, AssignBody, Intake, Options};
+use crate::intake::{self, AssignBody, Intake, Options, SequencesBody};
 use crate::models::{Served, Slot, queue_full};
 use crate::pieces::Pieces;
 use crate::state::State;
@@ -43,11 +43,16 @@ pub struct FileContent(Vec<u8>);
 /// zip in natural order of their names. An image that cannot be used gets an `error` of its own and does not disturb the
 /// others; files of a zip that are no images are passed over and counted. The headers
 /// `x-queue-ms` and `x-inference-ms` say where the time went.
+///
+/// A model for sequences takes JSON with `sequences`, a CSV, or CSVs as multipart files: with a column of ids, with a row
+/// for every sequence, or each one sequence. The answer has `sequences` in place of `images`.
 #[utoipa::path(
     post, path = "/v1/assign", tag = "assign", params(Options),
     request_body(content(
         (AssignForm = "multipart/form-data"),
         (AssignBody = "application/json"),
+        (SequencesBody = "application/vnd.dtkc.sequences+json"),
+        (String = "text/csv"),
         (FileContent = "image/*"),
         (FileContent = "application/zip"),
     )),
@@ -93,7 +98,9 @@ async fn handle(
         intake::drain(request.headers(), payload).await;
         return Err(queue_full(queued, 1, wait));
     }
-    let reading = intake::read(request, payload, &state.config, state.budget.open_for(client));
+    let sequences = slot.served().model.sequences(state.config.max_steps as usize);
+    let kind = slot.served().model.shape().kind();
+    let reading = intake::read(request, payload, &state.config, sequences, state.budget.open_for(client));
     let intake = tokio::time::timeout_at(deadline.into(), reading).await.map_err(|_| ApiError::SlowBody(timeout))??;
     let Intake { mut uploads, passed, held, raw, options } = intake;
     let options = options.or(*query)?;
@@ -111,6 +118,7 @@ async fn handle(
     }
     let assigned = Assigned {
         model: slot.name().to_owned(),
+        kind,
         names,
         passed_over: passed,
         outcomes: std::mem::take(&mut answered.outcomes),

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Json, Path};
+use dtkc_item::ItemKind;
+use dtkc_onnx::InputSpec;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -30,7 +32,7 @@ pub struct ModelList {
 pub struct RequestLimits {
     /// Bytes of the body.
     pub max_body: u64,
-    /// Images.
+    /// Images or sequences.
     pub max_images: usize,
     /// Pixels per image.
     pub max_image_pixels: u64,
@@ -52,7 +54,7 @@ pub struct Model {
     /// Its name here.
     #[schema(example = "mnist")]
     pub name: String,
-    /// What an image is turned into.
+    /// What it takes.
     pub input: Input,
     /// Number of clusters.
     pub k: usize,
@@ -68,9 +70,22 @@ pub struct Model {
     pub fingerprint: String,
 }
 
+/// What a model takes: what an image is turned into before inference, or sequences as they are.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum Input {
+    /// Images of one size.
+    Image(ImageInput),
+    /// Sequences of any length.
+    Sequence(SequenceInput),
+}
+
 /// What an image is turned into before inference.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Input {
+pub struct ImageInput {
+    /// `images`.
+    #[schema(value_type = String, example = "images")]
+    pub kind: ItemKind,
     /// Rows.
     pub height: usize,
     /// Columns.
@@ -85,6 +100,18 @@ pub struct Input {
     pub filter: String,
 }
 
+/// Sequences that a model takes.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SequenceInput {
+    /// `sequences`.
+    #[schema(value_type = String, example = "sequences")]
+    pub kind: ItemKind,
+    /// Values of a time step.
+    pub dim: usize,
+    /// The most steps.
+    pub max_steps: usize,
+}
+
 /// One cluster.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Cluster {
@@ -92,9 +119,9 @@ pub struct Cluster {
     pub id: usize,
     /// What it is called: a given name, or `cluster N`.
     pub name: String,
-    /// Training images in it.
+    /// Training items in it.
     pub size: u64,
-    /// Share of the training images.
+    /// Share of the training items.
     #[schema(minimum = 0, maximum = 1)]
     pub share: f64,
 }
@@ -140,7 +167,7 @@ pub struct ReloadAnswer {
 pub async fn list(state: Data<State>) -> Result<Json<ModelList>, ApiError> {
     Ok(Json(ModelList {
         default: state.default_model()?.name().to_owned(),
-        models: state.models.iter().map(describe).collect(),
+        models: state.models.iter().map(|slot| describe(slot, &state.config)).collect(),
         limits: RequestLimits::of(&state.config),
     }))
 }
@@ -155,7 +182,7 @@ pub async fn list(state: Data<State>) -> Result<Json<ModelList>, ApiError> {
     ),
 )]
 pub async fn show(model: Path<String>, state: Data<State>) -> Result<Json<Model>, ApiError> {
-    Ok(Json(describe(state.model(&model)?)))
+    Ok(Json(describe(state.model(&model)?, &state.config)))
 }
 
 /// Load the model's file again.
@@ -195,9 +222,25 @@ pub(crate) fn reload_model(state: &State, name: &str) -> Result<Reloaded, ApiErr
     result
 }
 
-fn describe(slot: &Slot) -> Model {
+fn describe(slot: &Slot, config: &ServeConfig) -> Model {
     let served = slot.served();
-    let (metadata, spec, names) = (served.model.metadata(), served.model.spec(), served.cluster_names());
+    let (metadata, names) = (served.model.metadata(), served.cluster_names());
+    let kind = served.model.shape().kind();
+    let input = match &metadata.input {
+        InputSpec::Image(input) => Input::Image(ImageInput {
+            kind,
+            height: input.image.height,
+            width: input.image.width,
+            channels: input.image.color.channels(),
+            color: input.image.color.to_string(),
+            resize: input.image.resize.to_string(),
+            filter: input.filter.clone(),
+        }),
+        InputSpec::Sequence { dim } => {
+            let spec = served.model.sequences(config.max_steps as usize);
+            Input::Sequence(SequenceInput { kind, dim: *dim, max_steps: spec.map_or(0, |spec| spec.max_steps) })
+        }
+    };
     let cluster = |(id, cluster): (usize, &dtkc_onnx::Cluster)| Cluster {
         id,
         name: names.get(id).cloned().unwrap_or_default(),
@@ -207,14 +250,7 @@ fn describe(slot: &Slot) -> Model {
     let from = metadata.provenance.clone();
     Model {
         name: slot.name().to_owned(),
-        input: Input {
-            height: spec.height,
-            width: spec.width,
-            channels: spec.color.channels(),
-            color: spec.color.to_string(),
-            resize: spec.resize.to_string(),
-            filter: dtkc_image::FILTER.into(),
-        },
+        input,
         k: metadata.k(),
         embedding_size: metadata.embedding_size,
         clusters: metadata.clusters.iter().enumerate().map(cluster).collect(),

@@ -1,10 +1,12 @@
 //! Such a file read back: labelled and failed rows in one order again.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ::hdf5::types::VarLenUnicode;
 use dtkc_dataset::Dataset;
+use dtkc_item::{ItemShape, Items};
 use ndarray::s;
 
 use super::super::Stored;
@@ -13,8 +15,8 @@ use crate::error::{LabelError, Result};
 use crate::layout::Layout;
 use crate::row::{Label, Row, parse_error};
 
-/// Bytes of pixels that are read together.
-const PIXEL_RUN: usize = 8 << 20;
+/// Bytes of items that are read together.
+const ITEM_RUN: usize = 8 << 20;
 
 pub(in crate::output) fn read(path: &Path, layout: &Layout) -> Result<Rows> {
     // As dtkc-data opens it: one process must not open a file in two ways.
@@ -29,7 +31,24 @@ pub(in crate::output) fn read(path: &Path, layout: &Layout) -> Result<Rows> {
         labelled: Part { count: labelled, next: 0, rows: VecDeque::new() },
         failed: Part { count: failed, next: 0, rows: VecDeque::new() },
         file,
+        lengths: dataset.as_ref().and_then(Dataset::sequence_lengths),
         dataset,
+    })
+}
+
+/// Some rows of a dataset, whatever they are.
+fn read_items(dataset: &Dataset, range: Range<usize>) -> Result<Items> {
+    Ok(match dataset.shape() {
+        ItemShape::Image(shape) => Items::Images { shape, pixels: dataset.read_range(range)? },
+        ItemShape::Sequence { dim } => {
+            let mut items = Items::empty(ItemShape::Sequence { dim });
+            for index in range {
+                let values = dataset.read_sequence(index)?;
+                let offsets = vec![0, values.len() / dim];
+                items.append(&Items::Sequences { dim, values, offsets });
+            }
+            items
+        }
     })
 }
 
@@ -51,6 +70,8 @@ pub(in crate::output) struct Rows {
     layout: Layout,
     file: ::hdf5::File,
     dataset: Option<Dataset>,
+    /// Steps of each, where these are sequences.
+    lengths: Option<Vec<usize>>,
     labelled: Part,
     failed: Part,
 }
@@ -91,21 +112,36 @@ impl Rows {
     fn read_labelled(&self) -> Result<Vec<Stored>> {
         let damaged = || LabelError::file(&self.path, "it holds other rows than it says; label this part again");
         let dataset = self.dataset.as_ref().ok_or_else(damaged)?;
-        let bytes = dataset.image_shape().ok_or_else(damaged)?.len();
-        let run = (PIXEL_RUN / bytes.max(1)).clamp(1, RUN);
-        let range = self.labelled.next..self.labelled.count.min(self.labelled.next + run);
-        let pixels = dataset.read_range(range.clone())?;
+        let range = self.next_run();
+        let items = read_items(dataset, range.clone())?;
         let paths = dataset.paths(range.clone())?.ok_or_else(damaged)?;
         let labels = self.read_labels(range.start, range.end).map_err(|e| LabelError::wrap(&self.path, e))?;
         if labels.len() != range.len() || paths.len() != range.len() {
             return Err(damaged());
         }
-        let rows = labels.into_iter().zip(paths).zip(pixels.chunks_exact(bytes));
+        let rows = labels.into_iter().zip(paths).zip(items.iter());
         Ok(rows
-            .map(|(((index, truth, label), path), image)| {
-                (Row { index, path, truth, outcome: Ok(label) }, image.to_vec())
+            .map(|(((index, truth, label), path), item)| {
+                (Row { index, path, truth, outcome: Ok(label) }, Some(item.to_items(items.shape())))
             })
             .collect())
+    }
+
+    /// The next rows whose items together take little memory.
+    fn next_run(&self) -> Range<usize> {
+        let Part { next, count, .. } = self.labelled;
+        let (mut end, mut bytes) = (next, 0);
+        while end < count.min(next + RUN) && (end == next || bytes < ITEM_RUN) {
+            bytes += match (&self.lengths, self.dataset.as_ref().map(Dataset::shape)) {
+                (Some(lengths), Some(shape)) => {
+                    lengths.get(end).unwrap_or(&0) * shape.dim().unwrap_or(1) * size_of::<f32>()
+                }
+                (None, Some(ItemShape::Image(shape))) => shape.len(),
+                _ => 0,
+            };
+            end += 1;
+        }
+        next..end
     }
 
     fn read_labels(&self, start: usize, end: usize) -> ::hdf5::Result<Vec<(u64, Option<String>, Label)>> {
@@ -146,7 +182,7 @@ impl Rows {
         let error = self.file.dataset("failed_error")?.read_slice_1d::<VarLenUnicode, _>(at)?;
         let row = |((index, path), error): ((&u64, &VarLenUnicode), &VarLenUnicode)| {
             let outcome = Err(parse_error(error.as_str()));
-            (Row { index: *index, path: path.to_string(), truth: None, outcome }, vec![])
+            (Row { index: *index, path: path.to_string(), truth: None, outcome }, None)
         };
         Ok(index.iter().zip(&path).zip(&error).map(row).collect())
     }

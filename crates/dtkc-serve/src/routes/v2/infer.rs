@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{Bytes, Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use dtkc_item::ItemShape;
 
-use super::tensor::{self, BinarySize, InferAnswer, InferRequest, OutputTensor, Values, WantedOutput, bad, short};
-use super::{ModelPath, VERSION};
+use super::tensor::{
+    self, AtMost, BinarySize, InferAnswer, InferRequest, OutputTensor, Parameters, Values, WantedOutput, bad, short,
+};
+use super::{ModelPath, VERSION, sequences};
 use crate::client;
 use crate::engine::{Answered, Content, Order, Outcome, Row, Upload};
 use crate::error::{ApiError, ErrorBody};
@@ -24,7 +27,9 @@ const JSON_SIZE: &str = "inference-header-content-length";
 ///
 /// The KServe inference request: one input `image`, UINT8 `[images, height, width, channels]`, in JSON or, with the
 /// header `Inference-Header-Content-Length`, in Triton's binary form; outputs `cluster`, `probabilities` and
-/// `embedding`. The pixels must already have the model's size; `/v1/assign` takes image files.
+/// `embedding`. The pixels must already have the model's size; `/v1/assign` takes image files. A model for sequences has
+/// two inputs: `values`, FP32 `[sequences, time, dim]`, and `lengths`, INT64 `[sequences]`; what stands behind a length is
+/// not looked at.
 #[utoipa::path(
     post, path = "/v2/models/{model}/infer", tag = "v2",
     params(("model" = String, Path, description = "The model's name")),
@@ -54,16 +59,26 @@ pub async fn infer(
     }
     let json_size = json_size(&request)?;
     let body = Body::open(request.headers(), payload, state.config.max_body, state.budget.open_for(client))?;
-    let (shape, limit) = (served.model.spec().shape(), state.config.images_per_request());
+    let (shape, limit) = (served.model.shape(), state.config.images_per_request());
+    let spec = served.model.sequences(state.config.max_steps as usize);
     let reading = async {
         let (body, mut held) = body.collect(request.headers()).await?;
         let parse = move |body: &Bytes| {
+            let json = json_size.map_or(body.len(), |size| size.min(body.len())) as u64;
+            if let Some(spec) = spec {
+                // The sequences, and what is read out of the JSON before.
+                held.grow(sequences::PER_BYTE * json + body.len() as u64)?;
+                let (mut request, binary) = sequences::split(body, json_size)?;
+                let contents = sequences::sequences(&mut request, binary, spec, limit)?;
+                let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
+                return Ok((request.id, Asked { wanted, contents, held }));
+            }
             // What is read out of the JSON is never larger than the JSON.
-            held.grow(json_size.map_or(body.len(), |size| size.min(body.len())) as u64)?;
+            held.grow(json)?;
             let (mut request, binary) = tensor::split(body, json_size)?;
-            let (images, pixels) = tensor::image_input(&mut request, binary, shape, limit)?;
-            let wanted = wanted(&request)?;
-            Ok((request.id, Asked { wanted, images, pixels, held }))
+            let contents = images(&mut request, binary, shape, limit)?;
+            let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
+            Ok((request.id, Asked { wanted, contents, held }))
         };
         intake::parse_maybe_heavy(body, parse).await
     };
@@ -95,12 +110,25 @@ fn json_size(request: &HttpRequest) -> Result<Option<usize>, ApiError> {
 pub(crate) struct Asked {
     /// The outputs, each once.
     pub wanted: Vec<Wanted>,
-    /// How many images, at least one.
-    pub images: usize,
-    /// Their pixels, one image after the other.
-    pub pixels: Bytes,
+    /// The images or sequences, at least one.
+    pub contents: Vec<Content>,
     /// The memory that they hold.
     pub held: Held,
+}
+
+/// The images of a request for a model that takes images of that shape.
+pub(crate) fn images(
+    request: &mut InferRequest,
+    binary: Bytes,
+    shape: ItemShape,
+    limit: usize,
+) -> Result<Vec<Content>, ApiError> {
+    let Some(shape) = shape.image() else {
+        return Err(bad("the model takes sequences, which this protocol does not offer; send them to /v2 over HTTP"));
+    };
+    let (images, pixels) = tensor::image_input(request, binary, shape, limit)?;
+    let each = pixels.len() / images;
+    Ok((0..images).map(|n| Content::Pixels(pixels.slice(n * each..(n + 1) * each))).collect())
 }
 
 /// What the model said, with room for the answer that is to be written.
@@ -124,18 +152,15 @@ impl Asked {
         deadline: Instant,
         timeout: Duration,
     ) -> Result<Told, ApiError> {
-        let Self { wanted, images, pixels, held: request } = self;
+        let Self { wanted, contents, held: request } = self;
         let served = slot.served();
         let widths = (served.model.clusters(), served.model.embedding_size());
         let want_embedding = wanted.iter().any(|wanted| wanted.name == "embedding");
-        let size = Extent::new(images, &served, want_embedding).infer(wanted.iter().map(|wanted| wanted.size(widths)));
+        let size =
+            Extent::new(contents.len(), &served, want_embedding).infer(wanted.iter().map(|wanted| wanted.size(widths)));
         let held = state.budget.answer(size, &request)?;
-        // By what came and not by the model, which may have been replaced since.
-        let each = pixels.len() / images;
-        let content = |n: usize| Content::Pixels(pixels.slice(n * each..(n + 1) * each));
-        let uploads = (0..images).map(|n| Upload { name: String::new(), content: content(n) }).collect();
+        let uploads = contents.into_iter().map(|content| Upload { name: String::new(), content }).collect();
         let order = Order { uploads, want_embedding, held: request, deadline, client };
-        drop(pixels);
         let (served, answered) = slot.run(order, timeout).await?;
         let widths = (served.model.clusters(), served.model.embedding_size());
         Ok(Told { wanted, widths, answered, size, held })
@@ -151,7 +176,8 @@ impl Told {
 }
 
 fn rows(outcomes: &[Outcome]) -> Result<Vec<&Row>, ApiError> {
-    // Pixels of the right size cannot fail alone, except where a reload changed the size in between.
+    // A tensor has no place for the error of one row: pixels of the right size only fail where a reload changed the size
+    // in between, sequences where values are missing.
     outcomes.iter().map(|outcome| outcome.as_ref().map_err(|problem| bad(&problem.message))).collect()
 }
 
@@ -163,9 +189,12 @@ pub(crate) struct Wanted {
 }
 
 /// The outputs that a request asks for; all of them where it names none.
-pub(crate) fn wanted(request: &InferRequest) -> Result<Vec<Wanted>, ApiError> {
-    let all_binary = request.parameters.as_ref().and_then(|p| p.binary_data_output).unwrap_or(false);
-    match request.outputs.as_ref().map(|outputs| outputs.0.as_slice()) {
+pub(crate) fn wanted(
+    parameters: Option<&Parameters>,
+    outputs: Option<&AtMost<WantedOutput, 3>>,
+) -> Result<Vec<Wanted>, ApiError> {
+    let all_binary = parameters.and_then(|p| p.binary_data_output).unwrap_or(false);
+    match outputs.map(|outputs| outputs.0.as_slice()) {
         None | Some([]) => Ok(NAMES.map(|name| Wanted { name, binary: all_binary }).to_vec()),
         Some(outputs) => {
             let wanted: Vec<Wanted> =

@@ -2,6 +2,7 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
+use dtkc_item::ItemShape;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -38,7 +39,7 @@ pub struct ModelMetadata {
     pub versions: Vec<&'static str>,
     /// What runs it.
     pub platform: &'static str,
-    /// The input `image`.
+    /// The input `image`, or `values` and `lengths` of sequences.
     pub inputs: Vec<TensorMetadata>,
     /// The outputs `cluster`, `probabilities` and `embedding`.
     pub outputs: Vec<TensorMetadata>,
@@ -49,17 +50,24 @@ impl ModelMetadata {
     pub fn of(slot: &Slot) -> Self {
         let served = slot.served();
         let model = &served.model;
-        let (shape, k, embedding) = (model.spec().shape(), model.clusters(), model.embedding_size());
+        let (k, embedding) = (model.clusters(), model.embedding_size());
         let tensor = |name, datatype, sizes: &[usize]| TensorMetadata {
             name,
             datatype,
             shape: std::iter::once(-1).chain(sizes.iter().map(|&size| size as i64)).collect(),
         };
+        let inputs = match model.shape() {
+            ItemShape::Image(shape) => vec![tensor("image", "UINT8", &[shape.height, shape.width, shape.channels])],
+            ItemShape::Sequence { dim } => vec![
+                TensorMetadata { name: "values", datatype: "FP32", shape: vec![-1, -1, dim as i64] },
+                tensor("lengths", "INT64", &[]),
+            ],
+        };
         Self {
             name: slot.name().to_owned(),
             versions: vec![VERSION],
             platform: "onnxruntime_onnx",
-            inputs: vec![tensor("image", "UINT8", &[shape.height, shape.width, shape.channels])],
+            inputs,
             outputs: vec![
                 tensor("cluster", "INT64", &[]),
                 tensor("probabilities", "FP32", &[k]),
@@ -76,7 +84,7 @@ pub struct TensorMetadata {
     pub name: &'static str,
     /// Type of its values.
     pub datatype: &'static str,
-    /// Its sizes; -1 is the number of images.
+    /// Its sizes; -1 is the number of images or sequences, and the longest one's steps.
     pub shape: Vec<i64>,
 }
 

@@ -3,6 +3,7 @@
 pub mod infer;
 pub mod metadata;
 pub mod repository;
+pub(crate) mod sequences;
 pub mod statistics;
 pub(crate) mod tensor;
 

@@ -172,13 +172,26 @@ impl Values {
 /// Splits a body into its JSON and the bytes behind it. `json_size` is what the header
 /// `Inference-Header-Content-Length` says.
 pub fn split(body: &Bytes, json_size: Option<usize>) -> Result<(InferRequest, Bytes), ApiError> {
+    let (json, binary) = split_body(body, json_size)?;
+    let request = serde_json::from_slice(&json).map_err(|error| ApiError::BadJson(error.to_string()))?;
+    Ok((request, binary))
+}
+
+/// The JSON of a body, and what is behind it.
+pub fn split_body(body: &Bytes, json_size: Option<usize>) -> Result<(Bytes, Bytes), ApiError> {
     let json_size = json_size.unwrap_or(body.len());
     if json_size > body.len() {
         return Err(bad("Inference-Header-Content-Length is more than the body has"));
     }
-    let (json, binary) = (body.slice(..json_size), body.slice(json_size..));
-    let request = serde_json::from_slice(&json).map_err(|error| ApiError::BadJson(error.to_string()))?;
-    Ok((request, binary))
+    Ok((body.slice(..json_size), body.slice(json_size..)))
+}
+
+/// An answer repeats the id, so that it must not be long.
+pub fn check_id(id: Option<&str>) -> Result<(), ApiError> {
+    match id.is_some_and(|id| id.len() > LONGEST_ID) {
+        true => Err(bad(&format!("the id has more than {LONGEST_ID} bytes; use a shorter one"))),
+        false => Ok(()),
+    }
 }
 
 /// The pixels of the one input, checked against the images that the model takes and how many of them may come.
@@ -188,9 +201,7 @@ pub fn image_input(
     shape: ImageShape,
     limit: usize,
 ) -> Result<(usize, Bytes), ApiError> {
-    if request.id.as_ref().is_some_and(|id| id.len() > LONGEST_ID) {
-        return Err(bad(&format!("the id has more than {LONGEST_ID} bytes; use a shorter one")));
-    }
+    check_id(request.id.as_deref())?;
     let [input] = request.inputs.0.as_mut_slice() else {
         return Err(bad("there must be one input, 'image', and there is none"));
     };
