@@ -13,7 +13,7 @@ use crate::error::TrainError;
 use crate::parity::{self, Pair};
 use crate::saved::Saved;
 
-/// Images of the training set on which both are compared.
+/// Items of the training set on which both are compared.
 const COMPARED: usize = 500;
 /// What to export and how.
 #[derive(Debug, Clone)]
@@ -51,9 +51,9 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     network.reorder_clusters(&saved.order)?;
     let mut metadata = describe(saved, options.resize)?;
     let data = options.data.as_deref().unwrap_or(&saved.config.data.path);
-    let images = sample(data, saved)?;
+    let batch = sample(data, saved)?;
     let draft = dtkc_onnx::write(&network, &metadata)?;
-    let parity = compare(saved, &network, &runtime, draft.clone(), &images)?.or_else(|difference| {
+    let parity = compare(saved, &network, &runtime, draft.clone(), &batch)?.or_else(|difference| {
         let path = unverified(&options.out);
         dtkc_files::write(&path, &draft)?;
         let path = path.display();
@@ -129,15 +129,14 @@ fn compare(
     network: &Network,
     runtime: &Runtime,
     model: Vec<u8>,
-    images: &Batch,
+    batch: &Batch,
 ) -> Result<Result<Parity, String>, TrainError> {
     let file = ModelFile::from_bytes("the exported model", model)?;
-    let pixels = images.items.pixels().unwrap_or_default();
-    let found = Session::new(runtime, &file, &SessionOptions::default())?.run(pixels, images.len())?;
-    let expected = saved.learner.answers(&images.items).membership;
+    let found = Session::new(runtime, &file, &SessionOptions::default())?.run_items(&batch.items)?;
+    let expected = saved.learner.answers(&batch.items).membership;
     let rows = expected.chunks_exact(saved.order.len()).zip(found.probabilities.rows()).enumerate();
     let pairs = rows.map(|(i, (row, found_row))| Pair {
-        image: images.indices[i],
+        item: batch.indices[i],
         expected: saved.order.iter().map(|&old| f64::from(row[old])).collect(),
         found: found_row.to_slice().unwrap_or_default(),
         cluster: found.clusters[i],

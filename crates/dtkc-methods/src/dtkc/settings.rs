@@ -12,6 +12,11 @@ use crate::network;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task};
 
+/// Near neighbours of `plus` for images.
+pub(super) const FEW_NEIGHBOURS: usize = 5;
+/// The same for sequences.
+const MANY_NEIGHBOURS: usize = 20;
+
 /// Images of every cluster that a step with paired views should have, on average.
 const IMAGES_PER_CLUSTER: usize = 6;
 
@@ -121,6 +126,14 @@ impl MethodTable for Settings {
             ItemShape::Sequence { .. } => {
                 self.augment = AugmentConfig::default();
                 self.network.reduce = 1;
+                if self.start.from == StartKind::Auto {
+                    // Neighbours of sequences are nearly always of one kind, and fine clusters take a recurrent network long.
+                    self.start.from = StartKind::Graph;
+                    // The graph of five has 90 parts on spoken digits, which spectral clustering takes for clusters.
+                    if self.neighbours.count == FEW_NEIGHBOURS {
+                        self.neighbours.count = MANY_NEIGHBOURS;
+                    }
+                }
             }
         }
         network::suit(&mut self.network, input)
@@ -216,5 +229,7 @@ mod tests {
         sequences.suit(ItemShape::Sequence { dim: 3 });
         assert!(images.sequence_views.is_off() && !images.augment.is_off());
         assert!(sequences.augment.is_off() && !sequences.sequence_views.is_off() && sequences.network.reduce == 1);
+        assert_eq!((images.start.from, sequences.start.from), (StartKind::Auto, StartKind::Graph));
+        assert_eq!((images.neighbours.count, sequences.neighbours.count), (5, 20));
     }
 }
