@@ -61,10 +61,9 @@ pub trait OpsBackend: Backend {
         recurrent: FloatTensor<Self>,
         input_bias: FloatTensor<Self>,
         recurrent_bias: FloatTensor<Self>,
-        lengths: Lengths,
-        states: GruStates,
+        run: (Lengths, GruStates),
     ) -> FloatTensor<Self> {
-        reference::gru::<Self>([x, input, recurrent, input_bias, recurrent_bias], &lengths, states)
+        reference::gru::<Self>([x, input, recurrent, input_bias, recurrent_bias], &run.0, run.1)
     }
 }
 

@@ -148,8 +148,7 @@ pub fn gru(x: Tensor<2>, weights: GruOperands, lengths: &Lengths, states: GruSta
         weights.recurrent.into_dispatch(),
         weights.input_bias.into_dispatch(),
         weights.recurrent_bias.into_dispatch(),
-        lengths.clone(),
-        states,
+        (lengths.clone(), states),
     );
     Tensor::from_dispatch(y)
 }

@@ -6,10 +6,12 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::small::run;
+use common::small::{self, run};
 use common::{Place, assert_same, failure, program};
 use dtkc_dataset::{Writer, WriterOptions};
+use dtkc_infer::ModelFile;
 use dtkc_item::ItemShape;
+use dtkc_methods::Method;
 use serde_json::Value;
 
 /// Writes sequences of two values a step.
@@ -120,8 +122,8 @@ fn waves_are_told_apart_and_evaluate_agrees() {
     let place = Place::new();
     let data = write(&place, "a.h5", waves(240));
     let out = place.path("run");
-    let graph = ["--epochs", "20", "--batch", "80", "--set", "start.from=graph", "--set", "network.hidden=20"];
-    run(&mut fit("ddc", &data, &out, &graph));
+    let larger = ["--set", "network.hidden=20", "--set", "network.recurrent.units=24"];
+    run(&mut fit("ddc", &data, &out, &[&["--epochs", "40", "--batch", "80"][..], &larger].concat()));
     let acc = summary(&out)["acc"]["best"].as_f64().unwrap();
     assert!(acc > 0.95, "{acc}");
     let json = program().arg("evaluate").arg(&out).arg("--data").arg(&data).arg("--json").output().unwrap();
@@ -159,5 +161,30 @@ fn one_step_and_a_very_long_sequence_are_trained_on_together() {
         let out = place.path(preset);
         run(&mut fit("ddc", &data, &out, &["--preset", preset, "--epochs", "2", "--runs", "1"]));
         assert!(summary(&out)["restarts"][0]["loss"].as_f64().unwrap().is_finite());
+    }
+}
+
+/// The model file of every method that takes sequences says what the trained network says; the program compares them.
+#[test]
+fn every_method_but_dbc_is_exported() {
+    let place = Place::new();
+    let data = write(&place, "a.h5", waves(60));
+    for method in Method::ALL {
+        let out = place.path(method.name());
+        let mut command = small::fit(method, &data, &out, &["--epochs", "2"]);
+        if matches!(method, Method::Dtkc | Method::Ddc | Method::Spectral) {
+            command.args(["--set", "network.recurrent={layers=2,units=5}"]);
+        }
+        if method == Method::Dbc {
+            let (code, text) = failure(&mut assert_cmd::Command::from_std(command));
+            assert_eq!(text, "error: dbc takes images, but the set holds sequences of 2 values a step\n", "{code}");
+            continue;
+        }
+        run(&mut command);
+        program().arg("export").arg(&out).assert().success();
+        let model = ModelFile::open(out.join("model.onnx")).unwrap();
+        let metadata = model.metadata();
+        assert_eq!(metadata.input.shape(), ItemShape::Sequence { dim: 2 }, "{method}");
+        assert_eq!((metadata.k(), metadata.parity.unwrap().images), (3, 60), "{method}");
     }
 }

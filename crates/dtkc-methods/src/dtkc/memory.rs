@@ -109,6 +109,7 @@ fn kernels(model: &ValidModel, rows: usize) -> u64 {
 mod tests {
     use super::*;
     use dtkc_core::{ModelConfig, NetworkConfig};
+    use dtkc_item::ItemShape;
 
     fn model(side: usize, channels: usize, reduce: usize) -> ValidModel {
         let network = NetworkConfig { reduce, ..NetworkConfig::default() };
@@ -139,6 +140,21 @@ mod tests {
             (mib(&model(32, 3, 1), 1200, 600), 1306.0),
         ] {
             assert!(found < 1.5 * measured && found > 0.8 * measured, "{found:.0} and {measured}");
+        }
+    }
+
+    /// Peaks of `fit --preset plus` (VmHWM, MiB): 240 rows of Character Trajectories (at most 175 steps) and of Arabic Digits (at
+    /// most 93), and of `authors` where one of 120 sequences has a million steps.
+    #[test]
+    fn forecasts_of_sequences_are_near_what_was_measured() {
+        let mib = |dim, rows, steps| {
+            let model = ModelConfig::new(ItemShape::Sequence { dim }, 10).check().unwrap();
+            90.0 + sequence_memory(&model, rows, steps) as f64 / MIB
+        };
+        for (found, measured) in
+            [(mib(3, 240, 240 * 150), 298.0), (mib(13, 240, 240 * 80), 274.0), (mib(2, 120, 1_009_500), 3890.0)]
+        {
+            assert!(found < 1.5 * measured && found > 0.7 * measured, "{found:.0} and {measured}");
         }
     }
 

@@ -54,9 +54,9 @@ impl OpsBackend for Flex {
         recurrent: FlexTensor,
         input_bias: FlexTensor,
         recurrent_bias: FlexTensor,
-        lengths: Lengths,
-        states: GruStates,
+        run: (Lengths, GruStates),
     ) -> FlexTensor {
+        let (lengths, states) = run;
         let is_fast = is_f32(&x);
         let operands = [x, input, recurrent, input_bias, recurrent_bias];
         match is_fast {
@@ -118,9 +118,9 @@ impl<C: CheckpointStrategy> OpsBackend for Autodiff<Flex, C> {
         recurrent: FloatTensor<Self>,
         input_bias: FloatTensor<Self>,
         recurrent_bias: FloatTensor<Self>,
-        lengths: Lengths,
-        states: GruStates,
+        run: (Lengths, GruStates),
     ) -> FloatTensor<Self> {
+        let (lengths, states) = run;
         let is_fast = is_f32(x.primitive());
         let operands = [x, input, recurrent, input_bias, recurrent_bias];
         match is_fast {
