@@ -1,7 +1,8 @@
 //! The network's configuration and its check.
 
 use crate::ConfigError;
-use dtkc_item::ImageShape;
+use crate::model::RecurrentConfig;
+use dtkc_item::{ImageShape, ItemShape};
 use dtkc_views::reduced;
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,8 @@ pub struct NetworkConfig {
     pub reduce: usize,
     /// The convolution blocks, in order.
     pub blocks: Vec<BlockConfig>,
+    /// What takes the place of the blocks where items are sequences.
+    pub recurrent: RecurrentConfig,
     /// Padding of every convolution.
     pub padding: Padding,
     /// Units of the hidden layer, the size of the embedding.
@@ -103,6 +106,7 @@ impl Default for NetworkConfig {
         Self {
             reduce: 1,
             blocks: vec![BlockConfig { kernel: 5, ..BlockConfig::default() }, BlockConfig::default()],
+            recurrent: RecurrentConfig::default(),
             padding: Padding::Valid,
             hidden: 100,
             hidden_batch_norm: true,
@@ -118,8 +122,8 @@ impl Default for NetworkConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelConfig {
-    /// The images.
-    pub input: ImageShape,
+    /// The items.
+    pub input: ItemShape,
     /// Number of clusters k.
     pub clusters: usize,
     /// The network between image and clusters.
@@ -131,13 +135,14 @@ pub struct ModelConfig {
 const MOST_SIDE: usize = 4096;
 const MOST_UNITS: usize = 16384;
 const MOST_BLOCKS: usize = 32;
+const MOST_DIM: usize = 1 << 16;
 /// Joining fine clusters costs the cube of their number.
 const MOST_FINE: usize = 500;
 
 impl ModelConfig {
-    /// The paper's network for images of this size.
-    pub fn new(input: ImageShape, clusters: usize) -> Self {
-        Self { input, clusters, network: NetworkConfig::default() }
+    /// The paper's network for images of this size, or sequences of this dimension.
+    pub fn new(input: impl Into<ItemShape>, clusters: usize) -> Self {
+        Self { input: input.into(), clusters, network: NetworkConfig::default() }
     }
 
     /// The same with another network.
@@ -151,21 +156,34 @@ impl ModelConfig {
             return Err(ConfigError::Clusters(self.clusters));
         }
         bounded("clusters", self.clusters, MOST_UNITS)?;
-        bounded("height", self.input.height, MOST_SIDE)?;
-        bounded("width", self.input.width, MOST_SIDE)?;
-        bounded("channels", self.input.channels, 64)?;
         self.network.check_numbers()?;
-        self.network.reduce = self.network.reduce_for(self.input);
-        let seen = reduced(self.input, self.network.reduce);
-        let shapes = self.network.shapes(seen).map_err(|block| self.too_small(block))?;
+        let shapes = match self.input {
+            ItemShape::Image(image) => self.check_image(image)?,
+            ItemShape::Sequence { dim } => {
+                bounded("values of a step", dim, MOST_DIM)?;
+                self.network.recurrent.check()?;
+                self.network.reduce = 1;
+                Vec::new()
+            }
+        };
         Ok(ValidModel { config: self, shapes })
     }
 
+    /// Output size of every block; sets the reduction.
+    fn check_image(&mut self, image: ImageShape) -> Result<Vec<ImageShape>, ConfigError> {
+        bounded("height", image.height, MOST_SIDE)?;
+        bounded("width", image.width, MOST_SIDE)?;
+        bounded("channels", image.channels, 64)?;
+        self.network.reduce = self.network.reduce_for(image);
+        let seen = reduced(image, self.network.reduce);
+        self.network.shapes(seen).map_err(|block| self.too_small(image, block))
+    }
+
     /// Says why nothing is left at `block`: the images are small, or were reduced too much.
-    fn too_small(&self, block: usize) -> ConfigError {
-        let ImageShape { height, width, .. } = self.input;
+    fn too_small(&self, image: ImageShape, block: usize) -> ConfigError {
+        let ImageShape { height, width, .. } = image;
         let reduce = self.network.reduce;
-        match self.network.most_reduction(self.input, reduce) {
+        match self.network.most_reduction(image, reduce) {
             Some(most) => ConfigError::Reduced { height, width, reduce, most },
             None => ConfigError::TooSmall { height, width, block: block + 1, remedy: self.network.comfortable_side() },
         }
@@ -228,7 +246,7 @@ impl BlockConfig {
     }
 }
 
-fn bounded(name: &str, value: usize, most: usize) -> Result<(), ConfigError> {
+pub(crate) fn bounded(name: &str, value: usize, most: usize) -> Result<(), ConfigError> {
     match value {
         0 => Err(ConfigError::Zero { name: name.into() }),
         v if v > most => Err(ConfigError::TooLarge { name: name.into(), value, most }),
@@ -249,7 +267,7 @@ impl ValidModel {
         &self.config
     }
 
-    /// Output size of every block.
+    /// Output size of every block; none where items are sequences.
     pub fn block_shapes(&self) -> &[ImageShape] {
         &self.shapes
     }
@@ -265,7 +283,10 @@ impl ValidModel {
 
     /// Number of values that reach the hidden layer.
     pub fn features(&self) -> usize {
-        self.shapes.last().map_or(0, ImageShape::len)
+        match self.config.input {
+            ItemShape::Image(_) => self.shapes.last().map_or(0, ImageShape::len),
+            ItemShape::Sequence { .. } => 2 * self.config.network.recurrent.units,
+        }
     }
 }
 

@@ -12,6 +12,7 @@
 //! | kernels and their bandwidth | [`kernel`] |
 //! | loss terms, companion objectives | [`loss`] |
 //! | random views of images | [`augment`] |
+//! | sequences: their scaling, recurrent layers | [`Sequences`], [`StepMoments`], [`RecurrentConfig`] |
 //!
 //! Images are channels-last (`[n, height, width, channels]`) from the dataset to the flattened features.
 
@@ -26,13 +27,17 @@ mod model;
 mod pixels;
 mod random;
 mod reduce;
+mod sequences;
 
-pub use augment::{AugmentConfig, Augmenter, Fill};
+pub use augment::{AugmentConfig, Augmenter, Fill, SequenceAugmenter, SequenceViewConfig};
 pub use autoencoder::{Autoencoder, AutoencoderConfig, AutoencoderKind, Encoded, Norms, Tapped, mean_square_error};
 pub use config::{BlockConfig, Init, ModelConfig, NetworkConfig, Padding, Tap, ValidModel};
 pub use dtkc_views::{scale_pixels, scale_pixels_into};
 pub use error::{ConfigError, StateError};
 pub use loss::{CompanionKernel, Companions, LossConfig, LossTerms, LossValues, Moment, Objective, Views};
 pub use mlp::{End, Mlp, MlpOutput};
-pub use model::{BatchStatistics, Model, NamedArray, Output, OutputLayer, StatisticsPass, Values};
+pub use model::{
+    BatchStatistics, Input, Model, NamedArray, Output, OutputLayer, RecurrentConfig, StatisticsPass, Values,
+};
 pub use pixels::scale_images;
+pub use sequences::{Sequences, StepMoments};

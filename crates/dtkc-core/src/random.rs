@@ -20,6 +20,25 @@ pub(crate) fn normal(rng: &mut ChaCha8Rng, len: usize, deviation: f32) -> Vec<f3
     values.map(|value| (value * f64::from(deviation)) as f32).collect()
 }
 
+/// `count` random vectors of `len` values, orthonormal, one after the other; `count` is at most `len`.
+pub(crate) fn orthonormal(rng: &mut ChaCha8Rng, count: usize, len: usize) -> Vec<f64> {
+    let mut all: Vec<f64> = Vec::with_capacity(count * len);
+    for _ in 0..count {
+        let mut vector: Vec<f64> = normal(rng, len, 1.0).into_iter().map(f64::from).collect();
+        // Twice, because a vector that nearly lies in the space of the others loses its digits the first time.
+        for _ in 0..2 {
+            for other in all.chunks_exact(len) {
+                let product: f64 = vector.iter().zip(other).map(|(a, b)| a * b).sum();
+                vector.iter_mut().zip(other).for_each(|(value, other)| *value -= product * other);
+            }
+            let length = vector.iter().map(|value| value * value).sum::<f64>().sqrt().max(f64::MIN_POSITIVE);
+            vector.iter_mut().for_each(|value| *value /= length);
+        }
+        all.extend(vector);
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,5 +60,16 @@ mod tests {
         // Moments of N(0, 1/4): 0, 1/4, 0, 3/16.
         assert!(moment(1).abs() < 5e-3 && (moment(2) - 0.25).abs() < 5e-3, "{} {}", moment(1), moment(2));
         assert!(moment(3).abs() < 1e-2 && (moment(4) - 0.1875).abs() < 1e-2, "{} {}", moment(3), moment(4));
+    }
+
+    #[test]
+    fn orthonormal_vectors_are() {
+        let all = orthonormal(&mut generator(3, b"test....", 0, 0), 16, 48);
+        for (i, a) in all.chunks_exact(48).enumerate() {
+            for (j, b) in all.chunks_exact(48).enumerate() {
+                let product: f64 = a.iter().zip(b).map(|(a, b)| a * b).sum();
+                assert!((product - f64::from(u8::from(i == j))).abs() < 1e-12, "{i} {j} {product}");
+            }
+        }
     }
 }

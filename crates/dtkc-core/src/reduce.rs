@@ -24,9 +24,14 @@ impl NetworkConfig {
 }
 
 impl ValidModel {
-    /// What the first block sees of an image.
+    /// What the first block sees of an image; nothing where items are sequences.
     pub fn seen(&self) -> ImageShape {
-        reduced(self.config().input, self.config().network.reduce)
+        reduced(self.image(), self.config().network.reduce)
+    }
+
+    /// The images; of no size where items are sequences.
+    fn image(&self) -> ImageShape {
+        self.config().input.image().unwrap_or(ImageShape { height: 0, width: 0, channels: 0 })
     }
 
     /// Bytes to what the network takes: each image scaled to [0, 1] by its own minimum and maximum (a constant one becomes
@@ -39,7 +44,7 @@ impl ValidModel {
     /// # Panics
     /// Panics when `images` is no whole number of images.
     pub fn input_values(&self, images: &[u8]) -> Vec<f32> {
-        seen_pixels(images, self.config().input, self.config().network.reduce)
+        seen_pixels(images, self.image(), self.config().network.reduce)
     }
 
     /// [`input_values`](Self::input_values) as a tensor `[n, height, width, channels]`.

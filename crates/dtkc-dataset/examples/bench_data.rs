@@ -116,7 +116,7 @@ fn random(file: &std::path::Path, indices: &std::path::Path, batch: usize) -> an
 fn read_epochs(file: &std::path::Path, epochs: u64, batch: usize, memory: bool) -> anyhow::Result<()> {
     let mode = if memory { LoadMode::Memory } else { LoadMode::Stream };
     let mut batches = Batches::new(file, LoadOptions { batch, mode, ..LoadOptions::default() })?;
-    let row_bytes = batches.image_shape().len();
+    let row_bytes = batches.dataset().require_images()?.len();
     let (mut sum, mut total, mut some) = (0, 0, Batch::empty(batches.shape()));
     let start = Instant::now();
     for epoch in 0..epochs {

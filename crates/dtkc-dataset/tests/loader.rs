@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use dtkc_dataset::{Batches, LoadMode, LoadOptions};
+use dtkc_dataset::{Batches, LoadMode, LoadOptions, Writer, WriterOptions};
 use dtkc_item::{Batch, ImageShape, ItemShape, Items};
 use dtkc_testing::{CHUNK_ROWS, Place, SHAPE, Set, image};
 use proptest::prelude::*;
@@ -168,7 +168,7 @@ fn a_batch_may_be_used_again() {
 #[test]
 fn nonsense_is_refused() {
     let refused = |options| Batches::new(several_chunks(), options).unwrap_err().to_string();
-    assert_eq!(refused(LoadOptions { batch: 0, ..LoadOptions::default() }), "a batch needs at least one image");
+    assert_eq!(refused(LoadOptions { batch: 0, ..LoadOptions::default() }), "a batch needs at least one item");
     let text = refused(LoadOptions { window: Some(0), ..LoadOptions::default() });
     assert_eq!(text, "a shuffle window needs at least one chunk");
 }
@@ -185,5 +185,72 @@ fn a_file_that_goes_bad_ends_the_epoch_with_an_error() {
         let error = results.last().unwrap().as_ref().unwrap_err().to_string();
         assert!(error.contains("is damaged or incomplete (it is cut off)"), "{error}");
         assert!(results.len() <= 10 && results[..results.len() - 1].iter().all(Result::is_ok));
+    }
+}
+
+/// Sequence `i` of a set of `count`: 1 to 60 steps of two values that say which one it is.
+fn sequence(i: usize) -> Vec<f32> {
+    let length = 1 + i * 37 % 60;
+    (0..length).flat_map(|step| [i as f32, step as f32]).collect()
+}
+
+fn sequences(place: &Place, count: usize) -> PathBuf {
+    let path = place.path("s.h5");
+    let options = WriterOptions::new(ItemShape::Sequence { dim: 2 }, "s", "test");
+    let mut writer = Writer::create(&path, options).unwrap();
+    (0..count).for_each(|i| writer.push_sequence(&sequence(i), None, None).unwrap());
+    writer.finish().unwrap();
+    path
+}
+
+#[test]
+fn sequences_come_once_per_epoch_whole_and_in_the_same_order_in_both_modes() {
+    let place = Place::new();
+    let path = sequences(&place, 500);
+    let whole = |mode| {
+        let mut batches = Batches::new(&path, options(mode, 33, 7, None)).unwrap();
+        assert_eq!((batches.len(), batches.shape()), (500, ItemShape::Sequence { dim: 2 }));
+        let some = epoch(&mut batches, 3);
+        let later: Vec<Batch> = batches.epoch_from(3, 9).collect::<Result<_, _>>().unwrap();
+        assert_eq!(later, some[9..], "a run that is resumed in mid-epoch");
+        some
+    };
+    let (memory, stream) = (whole(LoadMode::Memory), whole(LoadMode::Stream));
+    assert_eq!(memory, stream);
+    let mut seen = order(&memory);
+    assert_ne!(seen, (0..500).collect::<Vec<_>>());
+    seen.sort_unstable();
+    assert_eq!(seen, (0..500).collect::<Vec<_>>());
+    for batch in &memory {
+        let (values, lengths) = batch.items.steps().unwrap();
+        let expected: Vec<Vec<f32>> = batch.indices.iter().map(|&i| sequence(i)).collect();
+        assert_eq!(lengths, expected.iter().map(|one| one.len() / 2).collect::<Vec<_>>());
+        assert_eq!(values, expected.concat());
+    }
+}
+
+#[test]
+fn windows_of_sequences_stay_within_the_budget_where_the_longest_come_together() {
+    let place = Place::new();
+    let path = place.path("long.h5");
+    let mut writer = Writer::create(&path, WriterOptions::new(ItemShape::Sequence { dim: 2 }, "s", "test")).unwrap();
+    // 2000 sequences of 10 KiB, and a few of 8 MiB: 36 MiB in all, chunks of about a MiB.
+    for i in 0..2000 {
+        let steps = if i % 700 == 50 { 1 << 20 } else { 1280 };
+        writer.push_sequence(&vec![i as f32; 2 * steps], None, None).unwrap();
+    }
+    writer.finish().unwrap();
+    let budget = 30 << 20;
+    let options = LoadOptions { batch: 50, memory_budget: budget, ..LoadOptions::default() };
+    let mut batches = Batches::new(&path, options).unwrap();
+    assert!(!batches.in_memory());
+    let some = epoch(&mut batches, 0);
+    assert_eq!(order(&some).len(), 2000);
+    for batch in &some {
+        let (values, lengths) = batch.items.steps().unwrap();
+        let mut rest = values;
+        for (&index, length) in batch.indices.iter().zip(lengths) {
+            assert!(rest.split_off(..2 * length).unwrap().iter().all(|&value| value == index as f32));
+        }
     }
 }

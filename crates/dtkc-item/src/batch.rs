@@ -88,6 +88,37 @@ impl Items {
         }
     }
 
+    /// Puts one item of `other` behind these. An item of another shape does not belong here and is left out.
+    ///
+    /// # Panics
+    /// Panics when `other` has no item of that number.
+    pub fn push_from(&mut self, other: &Self, index: usize) {
+        match (self, other) {
+            (Self::Images { shape, pixels }, Self::Images { shape: like, pixels: from }) if shape == like => {
+                pixels.extend_from_slice(&from[index * shape.len()..(index + 1) * shape.len()]);
+            }
+            (
+                Self::Sequences { dim, values, offsets },
+                Self::Sequences { dim: like, values: from, offsets: places },
+            ) if dim == like => {
+                let steps = places[index]..places[index + 1];
+                values.extend_from_slice(&from[steps.start * *dim..steps.end * *dim]);
+                offsets.push(offsets.last().copied().unwrap_or(0) + steps.len());
+            }
+            _ => debug_assert!(false, "items of two shapes"),
+        }
+    }
+
+    /// The steps of sequences, and how long each is; `None` for images.
+    pub fn steps(&self) -> Option<(&[f32], Vec<usize>)> {
+        match self {
+            Self::Images { .. } => None,
+            Self::Sequences { values, offsets, .. } => {
+                Some((values, offsets.windows(2).map(|pair| pair[1] - pair[0]).collect()))
+            }
+        }
+    }
+
     /// Puts the items of `other` behind these. Items of another shape do not belong here and are left out.
     pub fn append(&mut self, other: &Self) {
         match (self, other) {
@@ -197,6 +228,14 @@ mod tests {
         assert_eq!(items.len(), 4);
         let Items::Sequences { values, offsets, .. } = &items else { panic!("sequences") };
         assert_eq!((values.len(), offsets.as_slice()), (12, &[0, 1, 3, 4, 6][..]));
+        assert_eq!(items.steps().map(|(values, lengths)| (values.len(), lengths)), Some((12, vec![1, 2, 1, 2])));
+        let mut one = Items::empty(items.shape());
+        one.push_from(
+            &Items::Sequences { dim: 2, values: (0..6).map(|v| v as f32).collect(), offsets: vec![0, 1, 3] },
+            1,
+        );
+        one.push_from(&more, 0);
+        assert_eq!(one, Items::Sequences { dim: 2, values: vec![2., 3., 4., 5., 0., 0.], offsets: vec![0, 2, 3] });
         let ones: Vec<Items> = items.iter().map(|item| item.to_items(items.shape())).collect();
         assert_eq!(
             ones.iter().map(|one| one.get(0)).collect::<Vec<_>>(),

@@ -108,12 +108,20 @@ pub trait Learner {
         Ok(None)
     }
 
-    /// Multiplications and additions of a step over `rows` rows of the loss, by the plain formulas, where somebody
-    /// counted them.
-    fn step_flops(&self, rows: usize) -> Option<f64> {
-        let _ = rows;
+    /// Multiplications and additions of a step, by the plain formulas, where somebody counted them.
+    fn step_flops(&self, extent: Extent) -> Option<f64> {
+        let _ = extent;
         None
     }
+}
+
+/// How much there is in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Rows of the loss.
+    pub rows: usize,
+    /// Time steps of all rows together; 0 where items are images.
+    pub steps: usize,
 }
 
 /// A part of training with a purpose of its own.

@@ -36,10 +36,12 @@ pub mod optimizer;
 pub mod places;
 mod plan;
 mod random;
+mod sequences;
 mod settings;
 pub mod spectral;
 pub mod spectralnet;
 mod symmetric;
+mod vectors;
 
 pub use error::{LearnError, SettingError};
 pub use learner::{Answers, Learner};

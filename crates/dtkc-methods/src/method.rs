@@ -15,9 +15,9 @@ pub enum Method {
     Dtkc,
     /// Deep Divergence-based Clustering: the same without them.
     Ddc,
-    /// k-means of the pixels.
+    /// k-means of the pixels, or of resampled sequences.
     Kmeans,
-    /// Spectral clustering of the pixels, learnt by a network.
+    /// Spectral clustering of the pixels, or of resampled sequences, learnt by a network.
     Spectral,
     /// Deep Embedded Clustering.
     Dec,

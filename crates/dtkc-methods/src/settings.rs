@@ -9,7 +9,7 @@ use dtkc_item::ItemShape;
 use serde::{Serialize, de::DeserializeOwned};
 use toml::Table;
 
-use crate::learner::Learner;
+use crate::learner::{Extent, Learner};
 use crate::{LearnError, Method, SettingError, TrainPlan, dcn, dec, dtkc, kmeans, spectral, spectralnet};
 
 /// What the settings of a method must be able to do. The serialised form is the method's table in config.toml; `Default`
@@ -54,8 +54,8 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
 
     /// Bytes that a step over `rows` rows of the loss takes on the CPU, about, where somebody counted them. Makes no learner:
     /// the answer may be that there is no room for one.
-    fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
-        let _ = (input, clusters, rows);
+    fn step_memory(&self, input: ItemShape, clusters: usize, extent: Extent) -> Option<u64> {
+        let _ = (input, clusters, extent);
         None
     }
 
@@ -124,6 +124,8 @@ pub struct Task {
     pub device: Device,
     /// What another run's pretraining has made: the learner's own has then no epochs.
     pub pretrained: Option<Arc<[NamedArray]>>,
+    /// Mean length of the items where they are sequences; 0 for images.
+    pub length: usize,
     /// Which restart it is, from 0: they may begin in different ways.
     pub restart: usize,
     /// What the restarts of a run have in common.
@@ -242,8 +244,8 @@ impl MethodSettings {
     }
 
     /// See [`MethodTable::step_memory`].
-    pub fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
-        with!(self, settings => settings.step_memory(input, clusters, rows))
+    pub fn step_memory(&self, input: ItemShape, clusters: usize, extent: Extent) -> Option<u64> {
+        with!(self, settings => settings.step_memory(input, clusters, extent))
     }
 
     /// See [`MethodTable::check_task`].

@@ -149,6 +149,7 @@ impl Case {
             plan: TrainPlan::default(),
             device: Device::flex(),
             pretrained: None,
+            length: 0,
             restart: 0,
             common: Default::default(),
         }

@@ -76,6 +76,7 @@ fn learner(method: Method, clusters: usize, seed: u64) -> Box<dyn Learner> {
         plan,
         device: Device::flex(),
         pretrained: None,
+        length: 0,
         restart: 0,
         common: Default::default(),
     };

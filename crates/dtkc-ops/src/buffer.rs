@@ -23,6 +23,19 @@ impl Free {
         }
     }
 
+    /// One of at least this length, and no more than twice it. One that is somewhat too short makes room for the new one:
+    /// sizes that differ from step to step would otherwise fill the memory with buffers that nearly fit.
+    fn take_long(&mut self, len: usize) -> Vec<f32> {
+        let fits = |buffer: &Vec<f32>| (len..=2 * len).contains(&buffer.len());
+        if let Some(index) = self.0.iter().rposition(fits) {
+            return self.0.remove(index);
+        }
+        if let Some(index) = self.0.iter().position(|buffer| (len / 2..len).contains(&buffer.len())) {
+            self.0.remove(index);
+        }
+        vec![0.0; len + len / 8]
+    }
+
     fn give(&mut self, buffer: Vec<f32>) {
         if self.0.len() == KEPT {
             self.0.remove(0);
@@ -39,6 +52,13 @@ impl Buffer {
     /// A buffer of exactly this length.
     pub(crate) fn take(len: usize) -> Buffer {
         Buffer(FREE.lock().unwrap_or_else(PoisonError::into_inner).take(len))
+    }
+}
+
+impl Buffer {
+    /// A buffer of this length or more.
+    pub(crate) fn take_long(len: usize) -> Buffer {
+        Buffer(FREE.lock().unwrap_or_else(PoisonError::into_inner).take_long(len))
     }
 }
 
@@ -78,6 +98,20 @@ mod tests {
             free.give(vec![0.0; len]);
         }
         assert_eq!(free.0.len(), KEPT);
+    }
+
+    #[test]
+    fn sizes_that_vary_share_buffers() {
+        let mut free = Free(Vec::new());
+        for len in [1000, 1100, 900, 1050, 1120, 980] {
+            let buffer = free.take_long(len);
+            assert!(buffer.len() >= len);
+            free.give(buffer);
+        }
+        assert_eq!(free.0.len(), 1, "one that fits them all");
+        let larger = free.take_long(1500);
+        free.give(larger);
+        assert_eq!(free.0.len(), 1, "the shorter one made room");
     }
 
     #[test]

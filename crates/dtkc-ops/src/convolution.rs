@@ -8,7 +8,7 @@ use crate::{
         job::{Backward, Forward},
         winograd,
     },
-    parallel::{for_each, part_len},
+    parallel::{for_each, part_len, sum_parts},
     scratch,
 };
 
@@ -161,21 +161,6 @@ fn split_or_none(
         None => ([].chunks_mut(length), parts),
     };
     chunks.map(Some).chain((0..missing).map(|_| None))
-}
-
-/// Adds all parts of `length` values to the first one, in order.
-fn sum_parts(sums: &mut [f32], length: usize) -> &[f32] {
-    let (total, others) = sums.split_at_mut(length);
-    let others = &*others;
-    let piece = length.div_ceil(8).max(1);
-    for_each(total.chunks_mut(piece).enumerate(), |(index, total)| {
-        for other in others.chunks_exact(length) {
-            for (total, value) in total.iter_mut().zip(&other[index * piece..]) {
-                *total += value;
-            }
-        }
-    });
-    total
 }
 
 #[cfg(test)]

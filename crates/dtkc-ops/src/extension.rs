@@ -5,7 +5,7 @@ use burn::backend::{
     tensor::FloatTensor,
 };
 
-use crate::{Padding, reference};
+use crate::{GruStates, Lengths, Padding, reference};
 
 /// The operations of this crate as a burn backend extension; call the free functions of the crate instead.
 ///
@@ -52,6 +52,18 @@ pub trait OpsBackend: Backend {
     /// See [`crate::projector_distances`].
     fn projector_distances(x: FloatTensor<Self>) -> FloatTensor<Self> {
         reference::projector_distances::<Self>(x)
+    }
+
+    /// See [`crate::gru`].
+    fn packed_gru(
+        x: FloatTensor<Self>,
+        input: FloatTensor<Self>,
+        recurrent: FloatTensor<Self>,
+        input_bias: FloatTensor<Self>,
+        recurrent_bias: FloatTensor<Self>,
+        run: (Lengths, GruStates),
+    ) -> FloatTensor<Self> {
+        reference::gru::<Self>([x, input, recurrent, input_bias, recurrent_bias], &run.0, run.1)
     }
 }
 

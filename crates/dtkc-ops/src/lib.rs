@@ -10,6 +10,8 @@ mod convolution;
 mod cpu;
 mod extension;
 mod flex;
+mod gru;
+mod lengths;
 mod padding;
 mod parallel;
 mod pooling;
@@ -20,6 +22,8 @@ mod scratch;
 mod threads;
 
 pub use extension::OpsBackend;
+pub use gru::GruStates;
+pub use lengths::Lengths;
 pub use padding::Padding;
 pub use parallel::for_each;
 pub use projectors::ProjectorMemory;
@@ -109,4 +113,42 @@ pub fn projector_distances(x: Tensor<3>) -> Tensor<2> {
 /// What [`projector_distances`] of a batch `[n, r, d]` takes on the CPU.
 pub fn projector_memory(shape: [usize; 3]) -> ProjectorMemory {
     projectors::Sizes::new(cpu::isa::Isa::detect(), shape).memory()
+}
+
+/// The weights of a layer of gated recurrent units, both directions one after the other: forward in time, then backward.
+/// The gates of a direction are in ONNX's order: update `z`, reset `r`, candidate `n`.
+#[derive(Debug, Clone)]
+pub struct GruOperands {
+    /// `[2, 3 units, inputs]`.
+    pub input: Tensor<3>,
+    /// `[2, 3 units, units]`.
+    pub recurrent: Tensor<3>,
+    /// `[2, 3 units]`.
+    pub input_bias: Tensor<2>,
+    /// `[2, 3 units]`.
+    pub recurrent_bias: Tensor<2>,
+}
+
+/// A bidirectional layer of gated recurrent units over sequences of any lengths, as PyTorch and cuDNN have it:
+///
+/// `z = s(W_z x + b_z + R_z h + c_z)`, `r` alike, `n = tanh(W_n x + b_n + r (R_n h + c_n))`, `h' = (1 - z) n + z h`, from
+/// `h = 0` on. The backward direction runs from a sequence's own last step to its first.
+///
+/// # Shapes
+/// `x`: `[steps, inputs]`, sequence after sequence; the result has both directions side by side, the forward one first:
+/// `[steps, 2 units]` with [`GruStates::All`], `[sequences, 2 units]` with [`GruStates::Last`].
+///
+/// # Panics
+/// Panics when the lengths do not add up to the steps, or one of them is 0.
+pub fn gru(x: Tensor<2>, weights: GruOperands, lengths: &Lengths, states: GruStates) -> Tensor<2> {
+    assert!(lengths.iter().all(|length| length > 0), "gru: a sequence without steps");
+    let y = <Dispatch as OpsBackend>::packed_gru(
+        x.into_dispatch(),
+        weights.input.into_dispatch(),
+        weights.recurrent.into_dispatch(),
+        weights.input_bias.into_dispatch(),
+        weights.recurrent_bias.into_dispatch(),
+        (lengths.clone(), states),
+    );
+    Tensor::from_dispatch(y)
 }

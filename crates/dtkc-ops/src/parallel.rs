@@ -40,6 +40,21 @@ pub fn for_each<T: Send>(items: impl Iterator<Item = T> + Send, work: impl Fn(T)
     });
 }
 
+/// Adds all parts of `length` values to the first one, in order.
+pub(crate) fn sum_parts(sums: &mut [f32], length: usize) -> &[f32] {
+    let (total, others) = sums.split_at_mut(length);
+    let others = &*others;
+    let piece = length.div_ceil(8).max(1);
+    for_each(total.chunks_mut(piece).enumerate(), |(index, total)| {
+        for other in others.chunks_exact(length) {
+            for (total, value) in total.iter_mut().zip(&other[index * piece..]) {
+                *total += value;
+            }
+        }
+    });
+    total
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,9 @@ mod common;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use common::{device, uniform, values};
-use dtkc_ops::{Padding, batch_norm_relu_pool, conv2d, projector_distances, scale_relu_pool};
+use dtkc_ops::{
+    GruOperands, GruStates, Lengths, Padding, batch_norm_relu_pool, conv2d, gru, projector_distances, scale_relu_pool,
+};
 
 /// Checks directional derivatives along random directions: `(f(x + s d) - f(x - s d)) / 2 s = <gradient, d>`.
 fn check<const D: usize>(
@@ -78,6 +80,33 @@ fn normalisation_and_scaling() {
         let y = scale_relu_pool(x, constant([9], 1, &device), constant([9], 2, &device) + 9.0, 1);
         (y.clone() * constant(y.dims(), 3, &device)).sum()
     });
+}
+
+#[test]
+fn recurrent_layer() {
+    let lengths = Lengths::new(&[5, 40, 1, 33]);
+    let (inputs, units) = (3, 6);
+    let weights = |device: &Device| GruOperands {
+        input: constant([2, 3 * units, inputs], 1, device),
+        recurrent: constant([2, 3 * units, units], 2, device),
+        input_bias: constant([2, 3 * units], 3, device),
+        recurrent_bias: constant([2, 3 * units], 4, device),
+    };
+    let loss = |x: Tensor<2>, weights: GruOperands, states| {
+        let y = gru(x, weights, &lengths, states);
+        (y.clone() * constant(y.dims(), 5, &y.device())).sum()
+    };
+    for states in [GruStates::All, GruStates::Last] {
+        check(&format!("gru, x, {states:?}"), [lengths.steps(), inputs], (1e-2, 2e-3), |x| {
+            let weights = weights(&x.device());
+            loss(x, weights, states)
+        });
+        check(&format!("gru, recurrent, {states:?}"), [2, 3 * units, units], (1e-2, 2e-3), |recurrent| {
+            let device = recurrent.device();
+            let x = constant([lengths.steps(), inputs], 6, &device);
+            loss(x, GruOperands { recurrent, ..weights(&device) }, states)
+        });
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A trained network on a dataset: shares always, agreement where there are labels.
 
 use dtkc_dataset::{DataError, Dataset};
-use dtkc_item::{Batch, Items};
+use dtkc_item::{Batch, ItemKind};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::assign;
 use crate::error::TrainError;
 use crate::saved::Saved;
 
-/// Images that are read at a time.
+/// Items that are read at a time.
 const READ: usize = 120;
 
 /// One cluster of an evaluation.
@@ -21,9 +21,9 @@ const READ: usize = 120;
 pub struct Share {
     /// Its number in the exported model.
     pub cluster: usize,
-    /// Images in it.
+    /// Items in it.
     pub images: u64,
-    /// Part of all images.
+    /// Part of all items.
     pub share: f64,
 }
 
@@ -34,7 +34,9 @@ pub struct Evaluation {
     pub dataset: String,
     /// The restart that was used.
     pub restart: usize,
-    /// Number of images.
+    /// Images or sequences.
+    pub kind: ItemKind,
+    /// Number of items.
     pub images: usize,
     /// Mean of the largest membership.
     pub confidence: f64,
@@ -79,6 +81,7 @@ pub fn evaluate(saved: &Saved, path: &Path) -> Result<Evaluation, TrainError> {
     Ok(Evaluation {
         dataset: dataset.name().to_owned(),
         restart: saved.restart,
+        kind: dataset.kind(),
         images: dataset.len(),
         confidence: assigned.confidence,
         clusters: shares.iter().enumerate().map(share).collect(),
@@ -101,8 +104,7 @@ fn in_order(dataset: &Dataset) -> impl Iterator<Item = Result<Batch, DataError>>
     let len = dataset.len();
     (0..len).step_by(READ).map(move |start| {
         let range = start..(start + READ).min(len);
-        let shape = dataset.require_images()?;
-        let items = Items::Images { shape, pixels: dataset.read_range(range.clone())? };
+        let items = dataset.items_of(range.clone())?;
         Ok(Batch { indices: range.collect(), items })
     })
 }
@@ -111,17 +113,17 @@ impl Evaluation {
     /// The result for people.
     pub fn text(&self) -> String {
         let mut out = String::new();
-        let images = human::count(self.images as u64);
+        let (kind, items) = (self.kind, human::count(self.images as u64));
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
-            "{}: {images} images, mean confidence {:.3}, restart {}",
+            "{}: {items} {kind}, mean confidence {:.3}, restart {}",
             self.dataset, self.confidence, self.restart
         );
         if let (Some(acc), Some(nmi), Some(ari)) = (self.acc, self.nmi, self.ari) {
             let _ = writeln!(out, "ACC {acc:.4}  NMI {nmi:.4}  ARI {ari:.4}");
         }
-        let _ = writeln!(out, "\ncluster    images   share");
+        let _ = writeln!(out, "\ncluster{kind:>10}   share");
         for Share { cluster, images, share } in &self.clusters {
             let _ = writeln!(out, "{cluster:>7}  {:>8}  {:>5.1} %", human::count(*images), 100.0 * share);
         }

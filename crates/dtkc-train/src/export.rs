@@ -1,19 +1,19 @@
 //! The model file: written, run with ONNX Runtime, compared, and only then given its name.
 
 use dtkc_dataset::Dataset;
-use dtkc_item::{Batch, ImageSpec, Items, Resize};
+use dtkc_item::{Batch, ImageSpec, ItemShape, Resize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
-use dtkc_onnx::{Cluster, ImageInput, Metadata, Network, Parity, Provenance};
+use dtkc_onnx::{Cluster, ImageInput, InputSpec, Metadata, Network, Parity, Provenance};
 use serde::Serialize;
 
 use crate::error::TrainError;
 use crate::parity::{self, Pair};
 use crate::saved::Saved;
 
-/// Images of the training set on which both are compared.
+/// Items of the training set on which both are compared.
 const COMPARED: usize = 500;
 /// What to export and how.
 #[derive(Debug, Clone)]
@@ -51,9 +51,9 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     network.reorder_clusters(&saved.order)?;
     let mut metadata = describe(saved, options.resize)?;
     let data = options.data.as_deref().unwrap_or(&saved.config.data.path);
-    let images = sample(data, saved)?;
+    let batch = sample(data, saved)?;
     let draft = dtkc_onnx::write(&network, &metadata)?;
-    let parity = compare(saved, &network, &runtime, draft.clone(), &images)?.or_else(|difference| {
+    let parity = compare(saved, &network, &runtime, draft.clone(), &batch)?.or_else(|difference| {
         let path = unverified(&options.out);
         dtkc_files::write(&path, &draft)?;
         let path = path.display();
@@ -77,8 +77,16 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
 fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainError> {
     let config = &saved.config;
     let input = config.data.input;
-    let Some((shape, color)) = input.image().and_then(|shape| Some((shape, shape.color()?))) else {
-        return Err(TrainError::Mismatch(format!("{input} have no place in a model file yet")));
+    let input = match input {
+        ItemShape::Image(shape) => {
+            let Some(color) = shape.color() else {
+                return Err(TrainError::Mismatch(format!("{input} have no place in a model file")));
+            };
+            let resize = resize.or(config.data.resize).unwrap_or(Resize::Fit);
+            let image = ImageSpec { height: shape.height, width: shape.width, color, resize };
+            ImageInput { image, filter: dtkc_image::FILTER.into() }.into()
+        }
+        ItemShape::Sequence { dim } => InputSpec::Sequence { dim },
     };
     let mut metrics = BTreeMap::new();
     if let Some(figures) = &saved.figures {
@@ -87,9 +95,6 @@ fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainErro
             metrics.extend(value.map(|value| (name.to_owned(), value)));
         }
     }
-    let resize = resize.or(config.data.resize).unwrap_or(Resize::Fit);
-    let image = ImageSpec { height: shape.height, width: shape.width, color, resize };
-    let input = ImageInput { image, filter: dtkc_image::FILTER.into() }.into();
     let clusters = saved.order.iter().map(|&old| Cluster { name: None, size: saved.sizes[old] }).collect();
     Ok(Metadata {
         provenance: Provenance {
@@ -109,14 +114,14 @@ fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainErro
 /// Items spread evenly over the dataset.
 fn sample(path: &Path, saved: &Saved) -> Result<Batch, TrainError> {
     let dataset = Dataset::open(path)?;
-    let shape = dataset.require_images()?;
-    if dataset.shape() != saved.config.data.input {
-        let text = format!("{} does not hold images of the size that the run was trained on", path.display());
-        return Err(TrainError::Mismatch(text));
+    let wanted = saved.config.data.input;
+    if dataset.shape() != wanted {
+        let (path, found) = (path.display(), dataset.shape());
+        return Err(TrainError::Mismatch(format!("{path} holds {found}, but the run was trained on {wanted}")));
     }
     let count = dataset.len().min(COMPARED);
     let indices: Vec<usize> = (0..count).map(|i| i * dataset.len() / count).collect();
-    Ok(Batch { items: Items::Images { shape, pixels: dataset.read(&indices)? }, indices })
+    Ok(Batch { items: dataset.items(&indices)?, indices })
 }
 
 fn compare(
@@ -124,15 +129,14 @@ fn compare(
     network: &Network,
     runtime: &Runtime,
     model: Vec<u8>,
-    images: &Batch,
+    batch: &Batch,
 ) -> Result<Result<Parity, String>, TrainError> {
     let file = ModelFile::from_bytes("the exported model", model)?;
-    let pixels = images.items.pixels().unwrap_or_default();
-    let found = Session::new(runtime, &file, &SessionOptions::default())?.run(pixels, images.len())?;
-    let expected = saved.learner.answers(&images.items).membership;
+    let found = Session::new(runtime, &file, &SessionOptions::default())?.run_items(&batch.items)?;
+    let expected = saved.learner.answers(&batch.items).membership;
     let rows = expected.chunks_exact(saved.order.len()).zip(found.probabilities.rows()).enumerate();
     let pairs = rows.map(|(i, (row, found_row))| Pair {
-        image: images.indices[i],
+        item: batch.indices[i],
         expected: saved.order.iter().map(|&old| f64::from(row[old])).collect(),
         found: found_row.to_slice().unwrap_or_default(),
         cluster: found.clusters[i],

@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use dtkc_human as human;
+use dtkc_item::{ItemKind, ItemShape};
 use dtkc_methods::Learner;
+use dtkc_methods::learner::Extent;
 
 use crate::bench::sgemm::Product;
-use crate::config::RunConfig;
+use crate::config::{DataConfig, RunConfig};
 use crate::device::DeviceName;
 use crate::error::TrainError;
 use crate::resources;
@@ -38,7 +40,7 @@ impl Forecast {
         if config.run.device != DeviceName::CPU {
             return None;
         }
-        let gflop = learner.step_flops(rows(config))? / 1e9;
+        let gflop = learner.step_flops(usual(config))? / 1e9;
         Some(Self { memory: memory(config, learner.clusters())?, gflop })
     }
 
@@ -65,13 +67,35 @@ fn rows(config: &RunConfig) -> usize {
     config.plan.batch.min(config.data.items.saturating_mul(views))
 }
 
-/// What the loader and the images of a step hold.
+/// What a step has as a rule.
+fn usual(config: &RunConfig) -> Extent {
+    let (rows, DataConfig { items, steps, .. }) = (rows(config), &config.data);
+    Extent { rows, steps: rows * steps.as_ref().map_or(0, |steps| steps.all.div_ceil((*items).max(1))) }
+}
+
+/// What a step has where the longest sequences come together.
+fn largest(config: &RunConfig) -> Extent {
+    let rows = rows(config);
+    let views = rows.div_ceil(config.items_per_step().min(config.data.items).max(1));
+    let steps = config.data.steps.as_ref().map_or(0, |steps| steps.most(rows.div_ceil(views.max(1))));
+    // A view may be longer than what it is one of.
+    Extent { rows, steps: if views > 1 { steps * views + steps / 4 } else { steps } }
+}
+
+/// What the loader and the items of a step hold.
 fn loader(config: &RunConfig) -> u64 {
-    let item = config.data.input.image().map_or(0, |shape| shape.len() as u64);
-    let set = item * config.data.items as u64;
+    let DataConfig { input, items, steps, .. } = &config.data;
+    let per_step = config.items_per_step().min(*items);
+    let (set, batch) = match (input, steps) {
+        (ItemShape::Image(shape), _) => ((shape.len() * items) as u64, (shape.len() * per_step) as u64),
+        (ItemShape::Sequence { dim }, Some(steps)) => {
+            ((4 * dim * steps.all) as u64, (4 * dim * steps.most(per_step)) as u64)
+        }
+        (ItemShape::Sequence { .. }, None) => (0, 0),
+    };
     let budget = config.run.memory_budget;
     let held = if set <= budget { set } else { 2 * WINDOW.min(budget / 3) };
-    held + 2 * item * config.items_per_step().min(config.data.items) as u64
+    held + 2 * batch
 }
 
 /// No more digits than a forecast deserves.
@@ -87,7 +111,7 @@ fn rounded(seconds: f64) -> Duration {
 
 /// Bytes that a run with so many clusters takes; `None` where its method does not count, or on another device.
 pub fn memory(config: &RunConfig, clusters: usize) -> Option<u64> {
-    let step = config.settings.step_memory(config.data.input, clusters, rows(config))?;
+    let step = config.settings.step_memory(config.data.input, clusters, largest(config))?;
     (config.run.device == DeviceName::CPU).then(|| PROCESS + loader(config) + step)
 }
 
@@ -100,9 +124,12 @@ pub fn check_memory(config: &RunConfig) -> Result<(), TrainError> {
 }
 
 fn refusal(config: &RunConfig, needed: u64, free: u64) -> String {
-    let remedy = match loader(config) > needed / 2 {
-        true => "let the set be streamed (--memory-budget 512MiB)",
-        false => {
+    let remedy = match (loader(config) > needed / 2, config.data.input.kind()) {
+        (true, _) => "let the set be streamed (--memory-budget 512MiB)",
+        (false, ItemKind::Sequences) => {
+            "take a smaller --batch, or leave the longest sequences out or cut them before you import them"
+        }
+        (false, ItemKind::Images) => {
             "take a smaller --batch, look at the images in less detail (--set network.reduce=0), or import them with fewer \
              pixels (dtkc-data import --size 32x32)"
         }

@@ -178,7 +178,7 @@ pub fn collapse_advice(usage: &Usage, clusters: usize, method: Method) -> Option
     };
     if usage.largest > 0.9 {
         let share = usage.largest * 100.0;
-        return Some(format!("one cluster holds {share:.0} % of the images; {remedy}"));
+        return Some(format!("one cluster holds {share:.0} % of the items; {remedy}"));
     }
     (usage.used * 2 <= clusters)
         .then(|| format!("only {} of {clusters} clusters are used; {remedy}, or ask for fewer --clusters", usage.used))

@@ -13,11 +13,11 @@ const PER_SIZE: f64 = 2e-6;
 /// Where the two largest probabilities are closer than this, either may win.
 const NEAR_TIE: f64 = 1e-4;
 
-/// What both programs said about one image.
+/// What both programs said about one item.
 #[derive(Debug, Clone)]
 pub struct Pair<'a> {
-    /// The image's number in its dataset.
-    pub image: usize,
+    /// The item's number in its dataset.
+    pub item: usize,
     /// Probabilities of the trained network.
     pub expected: Vec<f64>,
     /// Probabilities of the model file.
@@ -28,10 +28,10 @@ pub struct Pair<'a> {
     pub size: f64,
 }
 
-/// Compares image by image; `Err` says where they differ.
+/// Compares item by item; `Err` says where they differ.
 pub fn judge<'a>(pairs: impl Iterator<Item = Pair<'a>>) -> Result<Parity, String> {
     let mut parity = Parity { images: 0, max_difference: 0.0, differing_clusters: 0 };
-    for Pair { image, expected, found, cluster, size } in pairs {
+    for Pair { item, expected, found, cluster, size } in pairs {
         if found.len() != expected.len() {
             return Err(format!("in the number of clusters: {} instead of {}", found.len(), expected.len()));
         }
@@ -39,14 +39,14 @@ pub fn judge<'a>(pairs: impl Iterator<Item = Pair<'a>>) -> Result<Parity, String
         for (id, (&a, &b)) in expected.iter().zip(found).enumerate() {
             let difference = (a - f64::from(b)).abs();
             if difference.is_nan() || difference > tolerance {
-                return Err(format!("by {difference:.1e} (image {image}, cluster {id}: {b} instead of {a})"));
+                return Err(format!("by {difference:.1e} (item {item}, cluster {id}: {b} instead of {a})"));
             }
             parity.max_difference = parity.max_difference.max(difference);
         }
         let (best, second) = top_two(&expected);
         if cluster != best as i64 {
             if expected[best] - expected[second] > NEAR_TIE.max(4.0 * tolerance) {
-                return Err(format!("in the cluster of image {image}: {cluster} instead of {best}"));
+                return Err(format!("in the cluster of item {item}: {cluster} instead of {best}"));
             }
             parity.differing_clusters += 1;
         }
@@ -93,14 +93,14 @@ mod tests {
     use dtkc_onnx::Weights;
 
     fn pair(expected: [f64; 3], found: &[f32], cluster: i64, size: f64) -> Pair<'_> {
-        Pair { image: 7, expected: expected.to_vec(), found, cluster, size }
+        Pair { item: 7, expected: expected.to_vec(), found, cluster, size }
     }
 
     #[test]
     fn last_digits_may_differ_and_more_where_large_numbers_cancel() {
         let found = [0.60003, 0.29997, 0.1];
         let judged = |size| judge(std::iter::once(pair([0.6, 0.3, 0.1], &found, 0, size)));
-        assert!(judged(1.0).unwrap_err().starts_with("by 3.0e-5 (image 7, cluster 0"));
+        assert!(judged(1.0).unwrap_err().starts_with("by 3.0e-5 (item 7, cluster 0"));
         let parity = judged(50.0).unwrap();
         assert!((parity.max_difference - 3e-5).abs() < 1e-6 && parity.differing_clusters == 0);
     }
@@ -109,7 +109,7 @@ mod tests {
     fn another_cluster_is_a_difference_unless_it_is_a_tie() {
         let found = [0.6, 0.3, 0.1];
         let other = judge(std::iter::once(pair([0.6, 0.3, 0.1], &found, 1, 1.0))).unwrap_err();
-        assert_eq!(other, "in the cluster of image 7: 1 instead of 0");
+        assert_eq!(other, "in the cluster of item 7: 1 instead of 0");
         let found = [0.45, 0.45, 0.1];
         let tie = judge(std::iter::once(pair([0.450_001, 0.449_999, 0.1], &found, 1, 1.0))).unwrap();
         assert_eq!((tie.images, tie.differing_clusters), (1, 1));

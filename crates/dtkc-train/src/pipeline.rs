@@ -10,7 +10,7 @@ use dtkc_observe::Observer;
 
 use crate::auto_k;
 use crate::batch;
-use crate::config::{Clusters, DataConfig, RunConfig};
+use crate::config::{Clusters, DataConfig, RunConfig, StepCounts};
 use crate::error::TrainError;
 use crate::forecast;
 use crate::log::{self, EpochRecord};
@@ -32,6 +32,7 @@ pub fn describe_data(path: &Path) -> Result<DataConfig, TrainError> {
         items: dataset.len(),
         input: dataset.shape(),
         resize: dataset.resize(),
+        steps: dataset.sequence_lengths().map(|lengths| StepCounts::of(&lengths)),
     })
 }
 

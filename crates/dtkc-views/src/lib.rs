@@ -2,7 +2,7 @@
 //!
 //! A view is made of the image as the network would see it (scaled to [0, 1] and averaged down), in this order: flips, one
 //! affine map with an optional elastic distortion (bilinear), colour. Every image has its own random stream, so that the
-//! result depends on seed, epoch, batch and position alone, never on threads.
+//! result depends on seed, epoch, batch and position alone, never on threads. Views of sequences: [`SequenceViews`].
 
 mod background;
 mod colour;
@@ -11,10 +11,12 @@ mod geometry;
 mod pixels;
 pub mod random;
 mod reduce;
+mod sequence;
 
 pub use config::{AugmentConfig, Fill};
 pub use pixels::{scale_pixels, scale_pixels_into};
 pub use reduce::{Reduction, reduced, seen_pixels};
+pub use sequence::{SequenceViewConfig, SequenceViews, Steps, resample};
 
 use dtkc_item::ImageShape;
 use rayon::prelude::*;

@@ -13,7 +13,7 @@ pub use config::{AutoencoderConfig, AutoencoderKind};
 
 use crate::model::state::{self, NamedArray, Parameters, Visit};
 use crate::model::{BatchStatistics, StatisticsPass};
-use crate::{ConfigError, StateError};
+use crate::{ConfigError, StateError, Views};
 use conv::ConvAutoencoder;
 use dense::DenseAutoencoder;
 
@@ -37,6 +37,16 @@ pub enum Tapped {
     Vectors(Tensor<2>),
     /// The output of a block: `[n, height, width, filters]`.
     Maps(Tensor<4>),
+}
+
+impl Tapped {
+    /// What it is of the first views alone.
+    pub(crate) fn first(&self, views: Views) -> Self {
+        match self {
+            Self::Vectors(output) => Self::Vectors(views.first(output.clone())),
+            Self::Maps(output) => Self::Maps(views.first(output.clone())),
+        }
+    }
 }
 
 /// What an encoder says about a batch.

@@ -144,10 +144,22 @@ impl Companions {
 
     /// The objectives of layers and blocks of a network that has both.
     pub fn evaluate_taps(&self, taps: &[Tapped], membership: &Tensor<2>) -> Vec<Tensor<1>> {
-        let objective = |tap: &Tapped| match tap {
-            Tapped::Vectors(output) => self.objective(output.clone(), membership.clone()),
-            Tapped::Maps(output) => self.objective(output.clone(), membership.clone()),
-        };
-        taps.iter().map(objective).collect()
+        taps.iter().map(|tap| self.objective_of(tap, membership.clone())).collect()
+    }
+
+    /// The objective of one layer or block.
+    pub fn objective_of(&self, tap: &Tapped, membership: Tensor<2>) -> Tensor<1> {
+        match tap {
+            Tapped::Vectors(output) => self.objective(output.clone(), membership),
+            Tapped::Maps(output) => self.objective(output.clone(), membership),
+        }
+    }
+
+    /// The contrast between views at one layer or block.
+    pub fn contrast_of(&self, tap: &Tapped) -> Tensor<1> {
+        match tap {
+            Tapped::Vectors(output) => self.contrast(output.clone()),
+            Tapped::Maps(output) => self.contrast(output.clone()),
+        }
     }
 }

@@ -137,10 +137,10 @@ impl Objective {
         let from = if last { output.blocks.len().saturating_sub(1) } else { 0 };
         for (i, block) in output.blocks.iter().enumerate().skip(from) {
             terms.add(&format!("companion_{}", i + 1), self.config.lambda, || {
-                self.companions.objective(views.first(block.clone()), membership.clone())
+                self.companions.objective_of(&block.first(views), membership.clone())
             });
             if views == Views::Paired {
-                terms.add(&format!("contrast_{}", i + 1), contrast, || self.companions.contrast(block.clone()));
+                terms.add(&format!("contrast_{}", i + 1), contrast, || self.companions.contrast_of(block));
             }
         }
     }

@@ -5,7 +5,7 @@ use super::layers::{Block, Conv, Dense, Norm};
 use super::state::values;
 use crate::config::Padding;
 use dtkc_item::ItemShape;
-use dtkc_onnx::{Layer, Network, Weights};
+use dtkc_onnx::{GruOutput, Layer, Network, Weights};
 
 impl Model {
     /// The network as it is now, with its running statistics, as a plain list of layers.
@@ -15,16 +15,34 @@ impl Model {
         let config = self.valid.config();
         let epsilon = config.network.batch_norm_epsilon as f32;
         let mut layers = Vec::new();
-        if config.network.reduce > 1 {
-            layers.push(Layer::AveragePool { size: config.network.reduce });
+        match config.input {
+            ItemShape::Image(_) => {
+                if config.network.reduce > 1 {
+                    layers.push(Layer::AveragePool { size: config.network.reduce });
+                }
+                for block in &self.blocks {
+                    push_block(&mut layers, block, config.network.padding, epsilon);
+                }
+                layers.push(Layer::Flatten);
+            }
+            ItemShape::Sequence { .. } => self.push_recurrent(&mut layers),
         }
-        for block in &self.blocks {
-            push_block(&mut layers, block, config.network.padding, epsilon);
-        }
-        layers.extend([Layer::Flatten, dense(&self.hidden), Layer::Relu]);
+        layers.extend([dense(&self.hidden), Layer::Relu]);
         layers.extend(self.hidden_norm.as_ref().map(|norm| batch_norm(norm, epsilon)));
         layers.extend([Layer::Embedding, dense(&self.output), Layer::Softmax]);
-        Network { input: ItemShape::Image(config.input), layers }
+        Network { input: config.input, layers }
+    }
+
+    /// Scaling and recurrent layers; the last gives its last states.
+    fn push_recurrent(&self, layers: &mut Vec<Layer>) {
+        if let Some(scaling) = &self.scaling {
+            let (mean, deviation) = (values(scaling.mean.val()), values(scaling.deviation.val()));
+            layers.push(Layer::Standardize { mean, deviation });
+        }
+        for (i, layer) in self.recurrent.iter().enumerate() {
+            let is_last = i + 1 == self.recurrent.len();
+            layers.push(layer.frozen(if is_last { GruOutput::Last } else { GruOutput::Steps }));
+        }
     }
 }
 

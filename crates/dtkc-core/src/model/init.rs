@@ -2,10 +2,13 @@
 
 use super::Model;
 use super::layers::{Block, Conv, Dense, Norm};
+use super::recurrent::GruLayer;
 use crate::config::{BlockConfig, Init, Tap, ValidModel};
 use crate::random;
+use crate::sequences::Scaling;
 use burn::module::{Param, ParamId};
 use burn::tensor::{Device, Tensor, TensorData};
+use dtkc_item::ItemShape;
 use rand_chacha::ChaCha8Rng;
 
 impl ValidModel {
@@ -16,16 +19,29 @@ impl ValidModel {
     pub fn init(&self, device: &Device, seed: u64) -> Model {
         let config = self.config();
         let mut maker = Maker::new(config.network.init, device, seed);
-        let mut channels = config.input.channels;
-        let mut blocks = Vec::new();
-        for block in &config.network.blocks {
-            blocks.push(maker.block(block, channels));
-            channels = block.filters;
+        let (mut blocks, mut recurrent, mut scaling) = (Vec::new(), Vec::new(), None);
+        match config.input {
+            ItemShape::Image(image) => {
+                let mut channels = image.channels;
+                for block in &config.network.blocks {
+                    blocks.push(maker.block(block, channels));
+                    channels = block.filters;
+                }
+            }
+            ItemShape::Sequence { dim } => {
+                let (layers, units) = (config.network.recurrent.layers, config.network.recurrent.units);
+                let inputs = std::iter::once(dim).chain(std::iter::repeat(2 * units)).take(layers);
+                recurrent.extend(inputs.map(|inputs| GruLayer::make(&mut maker, inputs, units)));
+                let (mean, deviation) = (maker.filled(dim, 0.0, false), maker.filled(dim, 1.0, false));
+                scaling = Some(Scaling { mean, deviation });
+            }
         }
         let (features, hidden) = (self.features(), config.network.hidden);
         let fine = self.fine_clusters();
         Model {
             blocks,
+            recurrent,
+            scaling,
             hidden: maker.dense(features, hidden, he(features)),
             hidden_norm: config.network.hidden_batch_norm.then(|| maker.norm(hidden)),
             output: maker.dense(hidden, config.clusters, glorot(hidden, config.clusters)),
@@ -89,6 +105,36 @@ impl<'a> Maker<'a> {
             mean: self.filled(features, 0.0, false),
             variance: self.filled(features, 1.0, false),
         }
+    }
+
+    pub(crate) fn init(&self) -> Init {
+        self.init
+    }
+
+    /// Uniform within `limit`, whatever `network.init` says.
+    pub(crate) fn uniform<const D: usize>(&mut self, shape: [usize; D], limit: f32) -> Param<Tensor<D>> {
+        let values = random::uniform(&mut self.rng, shape.iter().product(), limit);
+        self.param(values, shape, true)
+    }
+
+    /// The same number everywhere, to be trained.
+    pub(crate) fn constant<const D: usize>(&mut self, shape: [usize; D], value: f32) -> Param<Tensor<D>> {
+        self.param(vec![value; shape.iter().product()], shape, true)
+    }
+
+    /// `[2, 3 units, units]`: for each direction a matrix whose columns are orthonormal, the columns of the state.
+    pub(crate) fn orthogonal(&mut self, units: usize) -> Param<Tensor<3>> {
+        let rows = 3 * units;
+        let mut all = vec![0.0; 2 * rows * units];
+        for matrix in all.chunks_exact_mut(rows * units) {
+            let columns = random::orthonormal(&mut self.rng, units, rows);
+            for (column, values) in columns.chunks_exact(rows).enumerate() {
+                for (row, value) in values.iter().enumerate() {
+                    matrix[row * units + column] = *value as f32;
+                }
+            }
+        }
+        self.param(all, [2, rows, units], true)
     }
 
     fn weight<const D: usize>(&mut self, shape: [usize; D], limit: f32) -> Param<Tensor<D>> {

@@ -1,26 +1,33 @@
-//! The network: convolution blocks, hidden layer, softmax over clusters.
+//! The network: convolution blocks or recurrent layers, hidden layer, softmax over clusters.
 
 pub(crate) mod freeze;
 pub(crate) mod init;
 pub(crate) mod layers;
+mod recurrent;
 pub(crate) mod state;
 mod statistics;
 
+pub use recurrent::RecurrentConfig;
 pub use state::{NamedArray, OutputLayer, Values};
 pub use statistics::{BatchStatistics, StatisticsPass};
 
+use crate::Tapped;
 use crate::config::ValidModel;
+use crate::sequences::{Scaling, Sequences, StepMoments};
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
 use layers::{Block, BlockOutput, Dense, Norm};
+use recurrent::{GruLayer, last_states};
 
-/// The trained part: blocks, hidden layer, output layer.
+/// The trained part: blocks or recurrent layers, hidden layer, output layer.
 ///
 /// Built by [`ValidModel::init`]. On an autodiff device its parameters require gradients, its running batch-norm
 /// statistics never do. [`Module::valid`] gives the same model without autodiff, for scoring and export.
 #[derive(Module, Debug)]
 pub struct Model {
     blocks: Vec<Block>,
+    recurrent: Vec<GruLayer>,
+    scaling: Option<Scaling>,
     hidden: Dense,
     hidden_norm: Option<Norm>,
     output: Dense,
@@ -29,12 +36,33 @@ pub struct Model {
     valid: ValidModel,
 }
 
-/// What the network says about a batch of n images.
+/// What the network takes.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// `[n, height, width, channels]`, made by [`ValidModel::input`].
+    Images(Tensor<4>),
+    /// Scaled sequences, made by [`Model::scaled`].
+    Sequences(Sequences),
+}
+
+impl From<Tensor<4>> for Input {
+    fn from(images: Tensor<4>) -> Self {
+        Self::Images(images)
+    }
+}
+
+impl From<Sequences> for Input {
+    fn from(sequences: Sequences) -> Self {
+        Self::Sequences(sequences)
+    }
+}
+
+/// What the network says about a batch of n items.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// What companion objectives see of every block, its output unless it is tapped before pooling:
-    /// `[n, height, width, filters]`.
-    pub blocks: Vec<Tensor<4>>,
+    /// What companion objectives see of every block, its output unless it is tapped before pooling, or the last states of
+    /// every recurrent layer.
+    pub blocks: Vec<Tapped>,
     /// The embedding z: `[n, hidden]`.
     pub embedding: Tensor<2>,
     /// Input of the softmax: `[n, k]`.
@@ -48,7 +76,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Number of images.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.membership.dims()[0]
     }
@@ -62,19 +90,19 @@ impl Output {
 impl Model {
     /// Training mode: batch norm uses the batch's own statistics and reports them.
     ///
-    /// # Shapes
-    /// - x: `[n, height, width, channels]`, made by [`ValidModel::input`]
-    pub fn forward_train(&self, x: Tensor<4>) -> Output {
+    /// # Panics
+    /// Panics when the items are not of the model's kind.
+    pub fn forward_train(&self, x: impl Into<Input>) -> Output {
         let mut statistics = Vec::new();
-        self.forward(x, Some(&mut statistics)).with_statistics(statistics)
+        self.forward(x.into(), Some(&mut statistics)).with_statistics(statistics)
     }
 
-    /// Evaluation mode: batch norm uses the running statistics; an image's result does not depend on its batch.
+    /// Evaluation mode: batch norm uses the running statistics; an item's result does not depend on its batch.
     ///
-    /// # Shapes
-    /// - x: `[n, height, width, channels]`, made by [`ValidModel::input`]
-    pub fn forward_eval(&self, x: Tensor<4>) -> Output {
-        self.forward(x, None)
+    /// # Panics
+    /// Panics when the items are not of the model's kind.
+    pub fn forward_eval(&self, x: impl Into<Input>) -> Output {
+        self.forward(x.into(), None)
     }
 
     /// The configuration that the model was built from.
@@ -91,19 +119,26 @@ impl Model {
         }
     }
 
-    fn forward(&self, x: Tensor<4>, mut statistics: Option<&mut Vec<BatchStatistics>>) -> Output {
-        let network = &self.valid.config().network;
-        let epsilon = network.batch_norm_epsilon;
-        let mut blocks: Vec<Tensor<4>> = Vec::with_capacity(self.blocks.len());
-        let mut y = x;
-        for block in &self.blocks {
-            let BlockOutput { output, tap } =
-                block.forward(y, network.padding.into(), epsilon, statistics.as_deref_mut());
-            blocks.push(tap);
-            y = output;
+    /// Steps of sequences as the network takes them: less the mean of their dimension, by its deviation. Images have no
+    /// scaling that is learnt.
+    pub fn scaled(&self, steps: &[f32]) -> Vec<f32> {
+        self.scaling.as_ref().map_or_else(|| steps.to_vec(), |scaling| scaling.apply(steps))
+    }
+
+    /// Learns the scaling of sequences.
+    pub fn set_scaling(&mut self, moments: &StepMoments) {
+        if let Some(scaling) = &mut self.scaling {
+            scaling.set(moments);
         }
-        let [n, height, width, channels] = y.dims();
-        let hidden = activation::relu(self.hidden.forward(y.reshape([n, height * width * channels])));
+    }
+
+    fn forward(&self, x: Input, mut statistics: Option<&mut Vec<BatchStatistics>>) -> Output {
+        let (blocks, features) = match x {
+            Input::Images(x) => self.features_of_images(x, statistics.as_deref_mut()),
+            Input::Sequences(x) => self.features_of_sequences(x),
+        };
+        let epsilon = self.valid.config().network.batch_norm_epsilon;
+        let hidden = activation::relu(self.hidden.forward(features));
         let fine = self.fine.as_ref().filter(|_| statistics.is_some());
         let embedding = match &self.hidden_norm {
             Some(norm) => norm.forward_vector(hidden, epsilon, statistics),
@@ -113,6 +148,32 @@ impl Model {
         let membership = activation::softmax(logits.clone(), 1);
         let fine = fine.map(|fine| activation::softmax(fine.forward(embedding.clone()), 1));
         Output { blocks, embedding, logits, membership, fine, statistics: Vec::new() }
+    }
+
+    /// The taps of all blocks, and the output of the last as vectors.
+    fn features_of_images(
+        &self,
+        x: Tensor<4>,
+        mut statistics: Option<&mut Vec<BatchStatistics>>,
+    ) -> (Vec<Tapped>, Tensor<2>) {
+        let network = &self.valid.config().network;
+        let (padding, epsilon) = (network.padding.into(), network.batch_norm_epsilon);
+        let mut taps = Vec::with_capacity(self.blocks.len());
+        let mut y = x;
+        for block in &self.blocks {
+            let BlockOutput { output, tap } = block.forward(y, padding, epsilon, statistics.as_deref_mut());
+            taps.push(Tapped::Maps(tap));
+            y = output;
+        }
+        let [n, height, width, channels] = y.dims();
+        (taps, y.reshape([n, height * width * channels]))
+    }
+
+    fn features_of_sequences(&self, x: Sequences) -> (Vec<Tapped>, Tensor<2>) {
+        let taps = last_states(&self.recurrent, x);
+        assert!(!taps.is_empty(), "a network without recurrent layers takes no sequences");
+        let features = taps[taps.len() - 1].clone();
+        (taps.into_iter().map(Tapped::Vectors).collect(), features)
     }
 
     fn norms_mut(&mut self) -> Vec<&mut Norm> {

@@ -109,6 +109,13 @@ impl Parameters for Model {
         for (b, block) in self.blocks.iter_mut().enumerate() {
             each_of_block(&format!("blocks.{b}"), block, f)?;
         }
+        if let Some(scaling) = &mut self.scaling {
+            f("scaling.mean".into(), &mut scaling.mean)?;
+            f("scaling.deviation".into(), &mut scaling.deviation)?;
+        }
+        for (l, layer) in self.recurrent.iter_mut().enumerate() {
+            layer.each(&format!("recurrent.{l}"), f)?;
+        }
         each_of_dense("hidden", &mut self.hidden, f)?;
         if let Some(norm) = &mut self.hidden_norm {
             each_of_norm("hidden_norm", norm, f)?;

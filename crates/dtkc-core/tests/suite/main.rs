@@ -8,4 +8,5 @@ mod kernels;
 mod model;
 mod network;
 mod properties;
+mod sequences;
 mod support;

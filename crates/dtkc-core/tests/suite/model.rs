@@ -219,6 +219,7 @@ fn interpret(layers: &[Layer], image: &[f32]) -> (Vec<f64>, Vec<f64>) {
                 embedding = v.3.clone();
                 v
             }
+            Layer::Standardize { .. } | Layer::Gru { .. } | Layer::Resample { .. } => unreachable!("of sequences"),
             Layer::Tanh | Layer::StudentT { .. } => unreachable!("dtkc has no such layer"),
             Layer::Softmax => {
                 let e: Vec<f64> = v.3.iter().map(|x| x.exp()).collect();

@@ -4,7 +4,8 @@ use crate::support::{assert_close, device, golden, named_gradients, read};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use dtkc_core::{
-    LossConfig, Model, ModelConfig, Moment, NamedArray, NetworkConfig, Objective, Output, Values, Views, scale_images,
+    LossConfig, Model, ModelConfig, Moment, NamedArray, NetworkConfig, Objective, Output, Tapped, Values, Views,
+    scale_images,
 };
 use dtkc_item::ImageShape;
 use serde::Deserialize;
@@ -75,6 +76,7 @@ impl Case {
     fn compare(&self, mode: &str, output: &Output, expected: &Expected) {
         let name = &self.name;
         for (i, (found, expected)) in output.blocks.iter().zip(&expected.blocks).enumerate() {
+            let Tapped::Maps(found) = found else { panic!("{name}: a block gives maps") };
             assert_close(&format!("{name}, {mode}: block {}", i + 1), &read(found.clone()), expected, 1e-5);
         }
         let embedding = read(output.embedding.clone());

@@ -7,7 +7,7 @@ mod stream;
 use std::path::Path;
 use std::sync::Arc;
 
-use dtkc_item::{Batch, ImageShape, ItemShape, Items};
+use dtkc_item::{Batch, ItemShape, Items};
 pub use options::{LoadMode, LoadOptions};
 use order::Plan;
 pub(crate) use order::places;
@@ -17,21 +17,20 @@ use crate::{DataError, Dataset};
 
 /// Shuffled minibatches over one dataset.
 ///
-/// A set that fits the memory budget is held in memory and every epoch is a shuffle of all images. A larger
-/// one is streamed: chunks are shuffled and dealt into windows, images are shuffled inside each window, and
-/// one thread reads the next window (of the next epoch, too) while this one is used. Either way every image
+/// A set that fits the memory budget is held in memory and every epoch is a shuffle of all items. A larger
+/// one is streamed: chunks are shuffled and dealt into windows, items are shuffled inside each window, and
+/// one thread reads the next window (of the next epoch, too) while this one is used. Either way every item
 /// comes exactly once per epoch, and the order is a pure function of seed and epoch; where one window
 /// covers the set it is the same order in both modes.
 #[derive(Debug)]
 pub struct Batches {
     options: LoadOptions,
     dataset: Arc<Dataset>,
-    shape: ImageShape,
     plan: Plan,
     held: Held,
 }
 
-/// Where the images are.
+/// Where the items are.
 #[derive(Debug)]
 enum Held {
     Memory(Window),
@@ -52,18 +51,17 @@ impl Batches {
     /// The same over a dataset that is already open.
     pub fn over(dataset: Dataset, options: LoadOptions) -> Result<Self, DataError> {
         options.check()?;
-        let chunk_rows = dataset.chunk_rows()?;
-        let shape = dataset.require_images()?;
-        let len = dataset.len();
-        let (plan, held) = if options.fits_memory((len * shape.len()) as u64) {
-            let window = Window { rows: (0..len).collect(), places: Vec::new(), pixels: dataset.read_all()? };
+        let (chunk_rows, len) = (dataset.chunk_rows(), dataset.len());
+        let (plan, held) = if options.fits_memory(dataset.bytes_of(0..len)) {
+            let window = Window { rows: (0..len).collect(), places: Vec::new(), items: dataset.read_all()? };
             (Plan::whole(len), Held::Memory(window))
         } else {
-            let window_chunks = options.window_chunks((chunk_rows * shape.len()) as u64);
-            let held = Held::Stream { window: Window::default(), reader: None };
-            (Plan { len, chunk_rows, window_chunks }, held)
+            let one_by_one = Plan { len, chunk_rows, window_chunks: 1 };
+            let bytes = (0..one_by_one.chunks()).map(|chunk| dataset.bytes_of(one_by_one.rows(chunk))).collect();
+            let held = Held::Stream { window: Window::empty(dataset.shape()), reader: None };
+            (Plan { window_chunks: options.window_chunks(bytes), ..one_by_one }, held)
         };
-        Ok(Self { options, dataset: Arc::new(dataset), shape, plan, held })
+        Ok(Self { options, dataset: Arc::new(dataset), plan, held })
     }
 
     /// The dataset underneath.
@@ -71,7 +69,7 @@ impl Batches {
         &self.dataset
     }
 
-    /// Images in the set.
+    /// Items in the set.
     pub fn len(&self) -> usize {
         self.plan.len
     }
@@ -83,15 +81,10 @@ impl Batches {
 
     /// What every item looks like: what [`Batch::empty`] wants for [`Epoch::next_into`].
     pub fn shape(&self) -> ItemShape {
-        self.shape.into()
+        self.dataset.shape()
     }
 
-    /// The size of every image.
-    pub fn image_shape(&self) -> ImageShape {
-        self.shape
-    }
-
-    /// Images per batch.
+    /// Items per batch.
     pub fn batch_size(&self) -> usize {
         self.options.batch
     }
@@ -119,7 +112,7 @@ impl Batches {
         Epoch { batches: self, epoch, skip: Some(skipped), at: 0, left }
     }
 
-    /// Makes ready to hand out images of `epoch` after `skip` images; returns the place in the window.
+    /// Makes ready to hand out items of `epoch` after `skip` items; returns the place in the window.
     fn begin(&mut self, epoch: u64, mut skip: usize) -> Result<usize, DataError> {
         let seed = self.options.seed;
         match &mut self.held {
@@ -154,7 +147,8 @@ impl Batches {
     fn next_window(&mut self) -> Result<(), DataError> {
         let Held::Stream { window, reader } = &mut self.held else { return Ok(()) };
         let Some((stream, next)) = reader else { return Ok(()) };
-        match stream.next(std::mem::take(window)) {
+        let before = std::mem::replace(window, Window::empty(self.dataset.shape()));
+        match stream.next(before) {
             Ok(read) => {
                 *window = read;
                 next.window += 1;
@@ -183,11 +177,11 @@ impl Batches {
 pub struct Epoch<'a> {
     batches: &'a mut Batches,
     epoch: u64,
-    /// Images to be skipped; `None` once reading has begun.
+    /// Items to be skipped; `None` once reading has begun.
     skip: Option<usize>,
     /// Place in the current window's order.
     at: usize,
-    /// Images still to come.
+    /// Items still to come.
     left: usize,
 }
 
@@ -211,33 +205,29 @@ impl Epoch<'_> {
         if let Some(skip) = self.skip.take() {
             self.at = self.batches.begin(self.epoch, skip)?;
         }
-        let shape = self.batches.shape;
-        let bytes = shape.len();
+        let shape = self.batches.shape();
         let mut wanted = self.batches.options.batch.min(self.left);
         self.left -= wanted;
         let Batch { indices, items } = batch;
-        // Its memory is used again, whatever shape the images had that it was used for before.
-        let mut to = match std::mem::replace(items, Items::empty(shape.into())) {
-            Items::Images { pixels, .. } => pixels,
-            Items::Sequences { .. } => Vec::new(),
-        };
+        // Its memory is used again where it was used for such items before.
+        if items.shape() != shape {
+            *items = Items::empty(shape);
+        }
         indices.reserve(wanted);
-        to.reserve(wanted * bytes);
         while wanted > 0 {
             if self.at == self.batches.window().places.len() {
                 self.batches.next_window()?;
                 self.at = 0;
             }
-            let Window { rows, places, pixels } = self.batches.window();
+            let Window { rows, places, items: held } = self.batches.window();
             let end = places.len().min(self.at + wanted);
             for &place in &places[self.at..end] {
                 indices.push(rows[place]);
-                to.extend_from_slice(&pixels[place * bytes..(place + 1) * bytes]);
+                items.push_from(held, place);
             }
             wanted -= end - self.at;
             self.at = end;
         }
-        *items = Items::Images { shape, pixels: to };
         Ok(())
     }
 }

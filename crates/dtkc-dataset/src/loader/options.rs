@@ -2,7 +2,7 @@
 
 use crate::DataError;
 
-/// Where the images are held while training.
+/// Where the items are held while training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoadMode {
     /// In memory if the set fits the budget, streamed otherwise.
@@ -20,7 +20,7 @@ const WINDOW_BYTES: u64 = 256 << 20;
 /// How minibatches are made.
 #[derive(Debug, Clone)]
 pub struct LoadOptions {
-    /// Images per batch; the last batch of an epoch may have fewer.
+    /// Items per batch; the last batch of an epoch may have fewer.
     pub batch: usize,
     /// Seed of the shuffle.
     pub seed: u64,
@@ -42,7 +42,7 @@ impl Default for LoadOptions {
 impl LoadOptions {
     pub(super) fn check(&self) -> Result<(), DataError> {
         match (self.batch, self.window) {
-            (0, _) => Err(DataError::Invalid("a batch needs at least one image".into())),
+            (0, _) => Err(DataError::Invalid("a batch needs at least one item".into())),
             (_, Some(0)) => Err(DataError::Invalid("a shuffle window needs at least one chunk".into())),
             _ => Ok(()),
         }
@@ -57,9 +57,16 @@ impl LoadOptions {
     }
 
     /// Chunks per window: the consumer holds one window while the reader fills the next, and a third part
-    /// of the budget is left for everything else.
-    pub(super) fn window_chunks(&self, chunk_bytes: u64) -> usize {
+    /// of the budget is left for everything else. Sequences differ in length, so that as many chunks make a window as fit
+    /// where the largest come together.
+    pub(super) fn window_chunks(&self, mut chunk_bytes: Vec<u64>) -> usize {
         let bytes = WINDOW_BYTES.min(self.memory_budget / 3);
-        self.window.unwrap_or((bytes / chunk_bytes.max(1)) as usize).max(1)
+        chunk_bytes.sort_unstable_by(|a, b| b.cmp(a));
+        let mut sum = 0;
+        let fitting = chunk_bytes.iter().take_while(|chunk| {
+            sum += **chunk;
+            sum <= bytes
+        });
+        self.window.unwrap_or(fitting.count()).max(1)
     }
 }

@@ -1,17 +1,19 @@
 //! The reader thread: windows are read ahead while the one before is used.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
+use dtkc_item::{ItemShape, Items};
 
 use super::order::{Plan, places};
 use crate::{DataError, Dataset};
 
 /// Bytes that are asked for at once: neighbouring chunks together, but the thread looks up now and then
 /// to see whether it is still needed.
-const READ_BYTES: usize = 4 << 20;
+const READ_BYTES: u64 = 4 << 20;
 
 /// Where in the endless sequence of windows a window is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,13 +23,20 @@ pub struct Position {
 }
 
 /// A window in memory.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Window {
-    /// The set's rows, in the order of `pixels`.
+    /// The set's rows, in the order of `items`.
     pub rows: Vec<usize>,
     /// The shuffled order: places in `rows`.
     pub places: Vec<usize>,
-    pub pixels: Vec<u8>,
+    pub items: Items,
+}
+
+impl Window {
+    /// Nothing yet, of items that look like that.
+    pub fn empty(shape: ItemShape) -> Self {
+        Self { rows: Vec::new(), places: Vec::new(), items: Items::empty(shape) }
+    }
 }
 
 /// A thread that reads window after window, epoch after epoch, always one ahead of the consumer. Two
@@ -105,24 +114,36 @@ impl Reader {
 
     fn read(&self, chunks: &[usize], at: Position) -> Result<Window, DataError> {
         let StreamSpec { dataset, plan, seed } = &self.spec;
-        let mut window = self.used.try_recv().unwrap_or_default();
-        let row_bytes = dataset.image_shape().map_or(0, |shape| shape.len());
-        let count = plan.window_rows(chunks);
+        let mut window = self.used.try_recv().unwrap_or_else(|_| Window::empty(dataset.shape()));
         window.rows.clear();
         window.rows.extend(chunks.iter().flat_map(|&chunk| plan.rows(chunk)));
-        window.pixels.resize(count * row_bytes, 0);
-        let most = (READ_BYTES / (plan.chunk_rows * row_bytes).max(1)).max(1);
-        let mut rest = window.pixels.as_mut_slice();
+        window.items.clear();
+        let one = dataset.bytes_of(plan.rows(0)).max(1);
+        let most = (READ_BYTES / one).max(1) as usize;
         for neighbours in chunks.chunk_by(|a, b| a + 1 == *b).flat_map(|run| run.chunks(most)) {
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
             let range = plan.rows(neighbours[0]).start..plan.rows(neighbours[neighbours.len() - 1]).end;
-            let (now, later) = rest.split_at_mut(range.len() * row_bytes);
-            dataset.read_range_into(range, now)?;
-            rest = later;
+            self.append(range, &mut window.items)?;
         }
-        window.places = places(count, *seed, at.epoch, at.window);
+        window.places = places(plan.window_rows(chunks), *seed, at.epoch, at.window);
         Ok(window)
+    }
+
+    /// Images go straight to their place; sequences are put behind those that are there.
+    fn append(&self, range: Range<usize>, items: &mut Items) -> Result<(), DataError> {
+        let dataset = &self.spec.dataset;
+        match items {
+            Items::Images { shape, pixels } => {
+                let end = pixels.len();
+                pixels.resize(end + range.len() * shape.len(), 0);
+                dataset.read_range_into(range, &mut pixels[end..])
+            }
+            Items::Sequences { .. } => {
+                items.append(&dataset.items_of(range)?);
+                Ok(())
+            }
+        }
     }
 }

@@ -10,11 +10,14 @@ pub(crate) mod text;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use dtkc_item::{ImageShape, ItemKind, ItemShape, Resize};
+use dtkc_item::{ImageShape, ItemKind, ItemShape, Items, Resize};
 
 use self::rows::Rows;
 pub use self::storage::Storage;
 use crate::{DataError, h5};
+
+/// Bytes of sequences that are read together, about.
+const SEQUENCE_CHUNK: u64 = 1 << 20;
 
 /// An open dataset file, checked against schema 1.
 #[derive(Debug)]
@@ -145,6 +148,46 @@ impl Dataset {
         }
     }
 
+    /// The items at `indices`, in that order; an index may occur more than once.
+    pub fn items(&self, indices: &[usize]) -> Result<Items, DataError> {
+        if let ItemShape::Image(shape) = self.shape() {
+            return Ok(Items::Images { shape, pixels: self.read(indices)? });
+        }
+        let mut items = Items::empty(self.shape());
+        for &index in indices {
+            if index >= self.len() {
+                return Err(self.out_of_range(index));
+            }
+            items.append(&self.items_of(index..index + 1)?);
+        }
+        Ok(items)
+    }
+
+    /// The items of a range.
+    pub fn items_of(&self, range: Range<usize>) -> Result<Items, DataError> {
+        self.check_range(&range)?;
+        match &self.values {
+            Values::Images { shape, .. } => Ok(Items::Images { shape: *shape, pixels: self.read_range(range)? }),
+            Values::Sequences { dim, offsets, values } => {
+                let (first, last) = (offsets[range.start], offsets[range.end]);
+                let places = offsets[range.start..=range.end].iter().map(|place| place - first).collect();
+                Ok(Items::Sequences { dim: *dim, values: self.steps(values, first..last)?, offsets: places })
+            }
+        }
+    }
+
+    /// Bytes of the items of a range in memory.
+    pub(crate) fn bytes_of(&self, range: Range<usize>) -> u64 {
+        match &self.values {
+            Values::Images { shape, .. } => (range.len() * shape.len()) as u64,
+            Values::Sequences { dim, offsets, .. } => {
+                let steps = (offsets[range.end] - offsets[range.start]) as u64;
+                // Its values and its place.
+                steps * 4 * *dim as u64 + 8 * range.len() as u64
+            }
+        }
+    }
+
     /// The images at `indices`, in that order; an index may occur more than once.
     pub fn read(&self, indices: &[usize]) -> Result<Vec<u8>, DataError> {
         let rows = self.rows()?;
@@ -214,9 +257,15 @@ impl Dataset {
         fingerprint::of(self)
     }
 
-    /// Images that the file stores together: reading them together costs one read.
-    pub(crate) fn chunk_rows(&self) -> Result<usize, DataError> {
-        Ok(self.rows()?.chunk_rows())
+    /// Items that are best read together: those that the file stores together, or sequences of about a MiB.
+    pub(crate) fn chunk_rows(&self) -> usize {
+        match &self.values {
+            Values::Images { rows, .. } => rows.chunk_rows(),
+            Values::Sequences { .. } => {
+                let mean = self.bytes_of(0..self.len()) / self.len() as u64;
+                ((SEQUENCE_CHUNK / mean.max(1)) as usize).clamp(1, self.len())
+            }
+        }
     }
 
     /// The size of every image, or an error that says that images are needed.
@@ -224,8 +273,15 @@ impl Dataset {
         self.image_shape().ok_or_else(|| self.wrong_kind(ItemKind::Images))
     }
 
-    /// All images. The caller has decided that they fit.
-    pub(crate) fn read_all(&self) -> Result<Vec<u8>, DataError> {
+    /// All items. The caller has decided that they fit.
+    pub(crate) fn read_all(&self) -> Result<Items, DataError> {
+        match self.shape() {
+            ItemShape::Image(shape) => Ok(Items::Images { shape, pixels: self.read_all_images()? }),
+            ItemShape::Sequence { .. } => self.items_of(0..self.len()),
+        }
+    }
+
+    fn read_all_images(&self) -> Result<Vec<u8>, DataError> {
         const BLOCK_BYTES: usize = 4 << 20;
         let rows = self.rows()?;
         let step = rows.rows_for(BLOCK_BYTES);

@@ -1,42 +1,48 @@
-//! Images as an autoencoder sees them, and the codes of all of them.
+//! Items as an autoencoder sees them, and the codes of all of them.
 
 use burn::module::Module as _;
-use burn::tensor::{Device, Tensor};
-use dtkc_core::{Autoencoder, Norms, StatisticsPass, scale_images};
+use burn::tensor::{Device, Tensor, TensorData};
+use dtkc_core::{Autoencoder, Norms, StatisticsPass};
 use dtkc_item::{ImageShape, Items};
 
 use crate::LearnError;
 use crate::kmeans::Points;
 use crate::learner::{Passes, joined};
 use crate::places::Pass;
+use crate::vectors::Vectors;
 
 /// Images of a forward pass without gradients.
 const CHUNK: usize = 500;
 /// Images after which batch-norm statistics no longer change in a digit that matters.
 const STATISTICS_IMAGES: usize = 20_000;
 
-/// How images become tensors.
+/// How items become tensors.
 #[derive(Debug, Clone)]
 pub(crate) struct Images {
-    pub(crate) shape: ImageShape,
+    pub(crate) vectors: Vectors,
     pub(crate) device: Device,
 }
 
 impl Images {
-    /// Scaled images, for a pass without gradients.
+    /// Scaled items, for a pass without gradients.
     pub(crate) fn read(&self, items: &Items) -> Tensor<4> {
-        // Whoever has this has refused everything but images.
-        scale_images(items.pixels().unwrap_or_default(), self.shape, &self.device)
+        self.read_on(items, &self.device)
     }
 
-    /// Scaled images, for a pass with gradients.
+    /// Scaled items, for a pass with gradients.
     pub(crate) fn read_to_train(&self, items: &Items) -> Tensor<4> {
-        scale_images(items.pixels().unwrap_or_default(), self.shape, &self.device.clone().autodiff())
+        self.read_on(items, &self.device.clone().autodiff())
     }
 
-    /// Values of an image.
+    fn read_on(&self, items: &Items, device: &Device) -> Tensor<4> {
+        let ImageShape { height, width, channels } = self.vectors.shape();
+        let data = TensorData::new(self.vectors.values(items), [items.len(), height, width, channels]);
+        Tensor::from_data(data, device)
+    }
+
+    /// Values of an item.
     pub(crate) fn len(&self) -> usize {
-        self.shape.len()
+        self.vectors.len()
     }
 }
 

@@ -1,11 +1,12 @@
 //! How every method with an autoencoder starts.
 
-use dtkc_core::{Autoencoder, AutoencoderConfig, ConfigError};
+use dtkc_core::{Autoencoder, AutoencoderConfig, AutoencoderKind, ConfigError};
 use dtkc_item::ItemShape;
 
 use super::{Images, Pretraining, adopt};
 use crate::kmeans::images;
 use crate::learner::Stage;
+use crate::vectors::Vectors;
 use crate::{LearnError, Method, SettingError, Task};
 
 /// An autoencoder before its first step.
@@ -25,11 +26,11 @@ impl Start {
         task: &Task,
         seed: u64,
     ) -> Result<Self, LearnError> {
-        let shape = images(method, task.input)?;
+        let vectors = vectors(method, network, task.input, task.length)?;
         let device = task.device.clone().autodiff();
-        let mut autoencoder = Autoencoder::init(network, shape, &device, seed).map_err(SettingError::from)?;
+        let mut autoencoder = Autoencoder::init(network, vectors.shape(), &device, seed).map_err(SettingError::from)?;
         adopt(&mut autoencoder, task)?;
-        let images = Images { shape, device: task.device.clone() };
+        let images = Images { vectors, device: task.device.clone() };
         Ok(Self { images, autoencoder, pretraining: pretraining.stage(task) })
     }
 }
@@ -41,9 +42,24 @@ pub(crate) fn check_task(
     input: ItemShape,
     clusters: usize,
 ) -> Result<(), LearnError> {
-    let shape = images(method, input)?;
+    // The number of steps that sequences are resampled to changes nothing about what works.
+    let vectors = vectors(method, network, input, 0)?;
     if clusters < 2 {
         return Err(SettingError::from(ConfigError::Clusters(clusters)).into());
     }
-    Ok(network.check(shape).map_err(SettingError::from)?)
+    Ok(network.check(vectors.shape()).map_err(SettingError::from)?)
+}
+
+/// How items become what the autoencoder takes; convolutions take images only.
+fn vectors(
+    method: Method,
+    network: &AutoencoderConfig,
+    input: ItemShape,
+    length: usize,
+) -> Result<Vectors, LearnError> {
+    if network.kind == AutoencoderKind::Convolutional {
+        let method = if method == Method::Dec { Method::Dbc } else { method };
+        images(method, input)?;
+    }
+    Ok(Vectors::of(input, length))
 }

@@ -5,7 +5,7 @@ use burn::tensor::{Tensor, TensorData};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::loss::{Collector, LossTerms, student_t};
 use dtkc_core::{Autoencoder, LossValues, NamedArray, Norms, Values};
-use dtkc_item::{Batch, ItemShape, Items};
+use dtkc_item::{Batch, Items};
 use dtkc_onnx::{Layer, Network, Weights};
 
 use super::{Centres, Settings};
@@ -15,6 +15,7 @@ use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
 };
 use crate::optimizer::Optimizer;
+use crate::vectors::Vectors;
 use crate::{LearnError, Method, Task, arrays};
 
 const PRETRAINED: usize = 0;
@@ -130,6 +131,9 @@ impl Learner for DcnLearner {
 
     fn enter(&mut self, stage: usize, data: &mut dyn Passes) -> Result<(), LearnError> {
         self.stage = stage;
+        if stage == 0 {
+            self.images.vectors.learn(data)?;
+        }
         if stage == CENTRED {
             data.note("k-means on the codes");
             measure_statistics(&mut self.model, &self.images, data)?;
@@ -195,16 +199,17 @@ impl Learner for DcnLearner {
     fn weights(&self) -> Vec<NamedArray> {
         let mut weights = self.model.state();
         weights.extend(self.centres.save());
+        weights.extend(self.images.vectors.save());
         weights
     }
 
     fn set_weights(&mut self, weights: &[NamedArray]) -> Result<(), LearnError> {
         let centres = self.centres.restore(weights)?;
-        let network: Vec<NamedArray> =
-            weights.iter().filter(|array| !array.name.starts_with("centres.")).cloned().collect();
+        let mut network = Vectors::others(weights);
+        network.retain(|array| !array.name.starts_with("centres."));
         self.model.load_state(&network)?;
         self.centres = centres;
-        Ok(())
+        self.images.vectors.restore(weights)
     }
 
     fn progress(&self) -> Vec<NamedArray> {
@@ -238,6 +243,6 @@ impl Learner for DcnLearner {
         let mut layers = self.model.frozen_encoder();
         let centres = Weights::new([self.clusters, self.settings.network.code], self.centres.values.clone());
         layers.extend([Layer::Embedding, Layer::StudentT { centres }]);
-        Network { input: ItemShape::Image(self.images.shape), layers }
+        self.images.vectors.network(layers)
     }
 }

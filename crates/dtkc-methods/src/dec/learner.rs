@@ -5,7 +5,7 @@ use burn::tensor::{Tensor, TensorData};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::loss::{Collector, LossTerms, divergence_from, student_t};
 use dtkc_core::{LossValues, NamedArray, Norms, Values, mean_square_error};
-use dtkc_item::{Batch, ItemShape, Items};
+use dtkc_item::{Batch, Items};
 use dtkc_onnx::{Layer, Network, Weights};
 
 use super::targets::{self, Targets, sharpened};
@@ -16,6 +16,7 @@ use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
 };
 use crate::optimizer::Optimizer;
+use crate::vectors::Vectors;
 use crate::{LearnError, Method, Task, arrays};
 
 const PRETRAINED: usize = 0;
@@ -128,6 +129,9 @@ impl Learner for DecLearner {
 
     fn enter(&mut self, stage: usize, data: &mut dyn Passes) -> Result<(), LearnError> {
         self.stage = stage;
+        if stage == 0 {
+            self.images.vectors.learn(data)?;
+        }
         if stage == CENTRED {
             data.note("k-means on the codes");
             measure_statistics(&mut self.model.coder, &self.images, data)?;
@@ -206,11 +210,14 @@ impl Learner for DecLearner {
     }
 
     fn weights(&self) -> Vec<NamedArray> {
-        self.model.state()
+        let mut weights = self.model.state();
+        weights.extend(self.images.vectors.save());
+        weights
     }
 
     fn set_weights(&mut self, weights: &[NamedArray]) -> Result<(), LearnError> {
-        Ok(self.model.load_state(weights)?)
+        self.model.load_state(&Vectors::others(weights))?;
+        self.images.vectors.restore(weights)
     }
 
     fn progress(&self) -> Vec<NamedArray> {
@@ -247,6 +254,6 @@ impl Learner for DecLearner {
         let mut layers = self.model.coder.frozen_encoder();
         let centres = Weights::new([self.clusters, self.settings.network.code], self.model.centres());
         layers.extend([Layer::Embedding, Layer::StudentT { centres }]);
-        Network { input: ItemShape::Image(self.images.shape), layers }
+        self.images.vectors.network(layers)
     }
 }

@@ -1,6 +1,6 @@
 //! Arithmetic of a training step.
 
-use dtkc_core::ValidModel;
+use dtkc_core::{RecurrentConfig, ValidModel};
 
 /// Multiplications and additions of one step over `batch` rows, by the plain formulas: forward, gradient to the
 /// weights and gradient to the input of every convolution and dense layer (the images need no gradient), and for the
@@ -33,6 +33,25 @@ pub(super) fn step_flops(model: &ValidModel, batch: usize, compared: usize) -> f
     }
     let (features, hidden, k) = (model.features(), config.network.hidden, config.clusters);
     total + 3.0 * 2.0 * n * (features * hidden + hidden * k) as f64 + 3.0 * 2.0 * n * n * hidden as f64
+}
+
+/// The same for `rows` sequences of `steps` steps in all: products of inputs and states with the weights of every layer,
+/// twice that for gradients of weights and inputs, and the products of the kernels.
+pub(super) fn sequence_flops(model: &ValidModel, rows: usize, steps: f64, compared: usize) -> f64 {
+    let config = model.config();
+    let RecurrentConfig { layers, units } = config.network.recurrent;
+    let (n, width) = (rows as f64, (2 * units) as f64);
+    let mut total = 0.0;
+    for layer in 0..layers {
+        let inputs = if layer == 0 { config.input.dim().unwrap_or(0) } else { 2 * units };
+        let products = 2.0 * steps * (2 * 3 * units) as f64;
+        // The values need no gradient.
+        let passes = if layer == 0 { 2.0 } else { 3.0 };
+        total += products * (passes * inputs as f64 + 3.0 * units as f64);
+        total += 3.0 * 2.0 * (compared as f64).powi(2) * width;
+    }
+    let (hidden, k) = (config.network.hidden, config.clusters);
+    total + 3.0 * 2.0 * n * (2 * units * hidden + hidden * k) as f64 + 3.0 * 2.0 * n * n * hidden as f64
 }
 
 /// One unfolding of `rows` x `columns`: Gram matrices, their bases, and all pairs of subspaces by the cheaper of

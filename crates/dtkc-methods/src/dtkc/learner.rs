@@ -1,29 +1,32 @@
-//! DTKC and DDC as a learner: images in, loss, gradients, new weights.
+//! DTKC and DDC as a learner: items in, loss, gradients, new weights.
 
 use std::collections::BTreeSet;
 
 use burn::module::Module as _;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use dtkc_core::augment::BatchKey;
 use dtkc_core::{
-    Augmenter, LossTerms, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel,
-    Values, Views,
+    Input, LossTerms, Model, Moment, NamedArray, Objective, Output, OutputLayer, StatisticsPass, ValidModel, Values,
+    Views,
 };
-use dtkc_item::{Batch, Items};
+use dtkc_item::{Batch, ItemKind, Items};
 use dtkc_onnx::Network;
 
 use super::Settings;
-use super::flops::step_flops;
+use super::flops::{sequence_flops, step_flops};
 use super::regroup::Evidence;
 use super::seen::{self, Seen};
+use super::sight::Sight;
 use super::spectrum::Spectrum;
 use super::start::{Join, StartKind};
 use super::surroundings::{Search, Surroundings};
 use crate::learner::{
-    Answers, CLUSTERING, EpochEnd, EpochPlace, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
+    Answers, CLUSTERING, EpochEnd, EpochPlace, Extent, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
+use crate::nearest::compared_rows;
 use crate::optimizer::Optimizer;
 use crate::places::{self, Pass, Purpose};
+use crate::sequences::learn_scaling;
 use crate::{LearnError, SettingError, Task, arrays};
 
 /// Images after which batch-norm statistics no longer change in a digit that matters.
@@ -41,7 +44,7 @@ pub struct DtkcLearner {
     epochs: usize,
     batch: usize,
     objective: Objective,
-    augmenter: Option<Augmenter>,
+    sight: Sight,
     device: Device,
     model: Model,
     optimizer: Optimizer,
@@ -56,18 +59,15 @@ impl DtkcLearner {
     /// New weights from `seed`.
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
         let valid = settings.model(task.input, task.clusters)?;
-        let augmenter = match settings.paired() {
-            true => Some(Augmenter::new(&settings.augment, valid.seen()).map_err(SettingError::from)?),
-            false => None,
-        };
+        let model = valid.init(&task.device.clone().autodiff(), seed);
         Ok(Self {
             settings: settings.clone(),
             epochs: task.plan.epochs,
             batch: task.plan.batch,
             objective: Objective::new(&settings.loss).map_err(SettingError::from)?,
-            augmenter,
+            sight: Sight::new(settings, &model)?,
             device: task.device.clone(),
-            model: valid.init(&task.device.clone().autodiff(), seed),
+            model,
             optimizer: Optimizer::new(&settings.optim),
             surroundings: Surroundings::new(task.common.clone()),
             has_clusters: false,
@@ -80,40 +80,29 @@ impl DtkcLearner {
         self.model.valid_config()
     }
 
-    /// Images as the network sees them in evaluation.
-    fn clean(&self, items: &Items) -> Tensor<4> {
-        self.valid().input(pixels(items), &self.device)
-    }
-
-    /// Images as the loss wants them: single, or paired with a second view.
-    fn views(&self, items: &Items, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
-        match &self.augmenter {
-            Some(augmenter) => (augmenter.pairs(self.valid().input_values(pixels(items)), key, device), Views::Paired),
-            None => (self.valid().input(pixels(items), device), Views::Single),
-        }
+    /// Items as the network sees them in evaluation.
+    fn clean(&self, items: &Items) -> Input {
+        self.sight.clean(&self.model, items, &self.device)
     }
 
     /// A batch as it is trained on: second views may be those of near neighbours.
-    fn training_views(&self, batch: &Batch, key: BatchKey, device: &Device) -> (Tensor<4>, Views) {
-        match (&self.augmenter, self.surroundings.partners(batch, key)) {
-            (Some(augmenter), Some(partners)) => {
-                let [first, second] = [pixels(&batch.items), &partners].map(|images| self.valid().input_values(images));
-                (augmenter.pairs_with(first, &second, key, device), Views::Paired)
-            }
-            _ => self.views(&batch.items, key, device),
-        }
+    fn training_views(&self, batch: &Batch, key: BatchKey, device: &Device) -> (Input, Views) {
+        let partners = self.surroundings.partners(batch, key);
+        self.sight.views(&self.model, (&batch.items, partners.as_ref()), key, device)
     }
 
     fn look_around(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
         let (shape, clusters) = (self.valid().config().input, self.clusters());
         let for_start = self.start(self.epochs).1 == StartKind::Graph;
-        let search = Search { settings: &self.settings, shape, clusters, for_start, seed: self.seed };
+        let scaled = |steps: &[f32]| self.model.scaled(steps);
+        let (settings, seed) = (&self.settings, self.seed);
+        let search = Search { settings, shape, scaled: &scaled, clusters, for_start, seed };
         self.surroundings.look(&search, data)
     }
 
     /// What the network says about a batch in training mode, without training on it.
     fn output(&self, items: &Items, key: BatchKey) -> (Output, Views) {
-        let (x, views) = self.views(items, key, &self.device);
+        let (x, views) = self.sight.views(&self.model, (items, None), key, &self.device);
         (self.model.valid().forward_train(x), views)
     }
 
@@ -166,11 +155,11 @@ impl DtkcLearner {
             let items = batch?.items;
             let rounds: [_; seen::VIEWS] = std::array::from_fn(|round| {
                 let key = BatchKey { seed, epoch: round as u64, batch: i as u64 };
-                let rows = valid.forward_train(self.views(&items, key, &self.device).0).embedding;
-                rows.into_data().iter::<f32>().collect::<Vec<_>>()
+                let x = self.sight.views(&self.model, (&items, None), key, &self.device).0;
+                valid.forward_train(x).embedding.into_data().iter::<f32>().collect::<Vec<_>>()
             });
-            let (shape, width) = (self.valid().config().input, self.settings.network.hidden);
-            seen.add(pixels(&items), shape, width, rounds.each_ref().map(Vec::as_slice));
+            let unlearnt = compared_rows(&items, &|steps| self.model.scaled(steps));
+            seen.add(unlearnt, self.settings.network.hidden, rounds.each_ref().map(Vec::as_slice));
             if seen.len() >= seen::MOST {
                 break;
             }
@@ -232,6 +221,11 @@ impl DtkcLearner {
 impl Learner for DtkcLearner {
     fn stages(&self) -> Vec<Stage> {
         vec![Stage { name: CLUSTERING, epochs: self.epochs }]
+    }
+
+    /// The scaling of sequences is learnt before anything else.
+    fn enter(&mut self, _stage: usize, data: &mut dyn Passes) -> Result<(), LearnError> {
+        learn_scaling(&mut self.model, data)
     }
 
     fn step(&mut self, batch: &Batch, place: &StepPlace, clock: &mut StepClock) -> StepResult {
@@ -379,12 +373,11 @@ impl Learner for DtkcLearner {
         Ok(Some(self.seen(data)?.spectrum(clusters, self.seed, data)?))
     }
 
-    fn step_flops(&self, rows: usize) -> Option<f64> {
-        Some(step_flops(self.valid(), rows, self.settings.compared(rows)))
+    fn step_flops(&self, Extent { rows, steps }: Extent) -> Option<f64> {
+        let compared = self.settings.compared(rows);
+        Some(match self.valid().config().input.kind() {
+            ItemKind::Images => step_flops(self.valid(), rows, compared),
+            ItemKind::Sequences => sequence_flops(self.valid(), rows, steps as f64, compared),
+        })
     }
-}
-
-fn pixels(items: &Items) -> &[u8] {
-    // `Settings::model` refuses everything but images before a learner is made.
-    items.pixels().unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! Memory of a training step on the CPU.
 
-use dtkc_core::{Padding, Tap, ValidModel};
+use dtkc_core::{Padding, RecurrentConfig, Tap, ValidModel};
 use dtkc_item::ImageShape;
 
 /// What the allocator and small tensors add to activations and gradients: measured, see the table below.
@@ -13,6 +13,26 @@ const OTHER_SIZES: f64 = 64.0 * MIB;
 /// Weights, their gradients, two moments, the best epoch's and a clone while a step is made.
 const COPIES: f64 = 6.0;
 const MIB: f64 = 1024.0 * 1024.0;
+/// Units come in whole register tiles of at most so many lanes.
+const LANES: usize = 32;
+
+/// Bytes that a step over `rows` sequences of `steps` steps in all takes: what is held of every step for the backward pass,
+/// its values and the gradients of the largest layer, and the kernels over all pairs.
+pub(super) fn sequence_memory(model: &ValidModel, rows: usize, steps: usize) -> u64 {
+    /// Matrices over all pairs of rows that a loss with its gradients holds at once.
+    const PAIRS: usize = 24;
+    let RecurrentConfig { layers, units } = model.config().network.recurrent;
+    let dim = model.config().input.dim().unwrap_or(0);
+    // Gates and state of both directions in whole register tiles, and the states that the next layer takes.
+    let kept = 10 * units.next_multiple_of(LANES);
+    let held = layers * kept + 2 * units * (layers - 1) + 3 * dim;
+    let gradients = 4 * units;
+    let values = 4.0 * steps as f64 * (held + gradients) as f64;
+    let pairs = 4.0 * (PAIRS * rows * rows) as f64;
+    let hidden = 2 * units + model.config().clusters + model.fine_clusters();
+    let sums = layers * 6 * units * (dim.max(2 * units) + units) + model.config().network.hidden * hidden;
+    (AROUND * values + OTHER_SIZES.min(values / 2.0) + pairs + 4.0 * COPIES * sums as f64) as u64
+}
 
 /// Bytes that a step over `rows` rows takes, `compared` of which the companion objectives see (0 without them): what is held
 /// for the backward pass, the two largest gradients, and the kernels.
@@ -30,7 +50,7 @@ pub(super) fn step_memory(model: &ValidModel, rows: usize, compared: usize) -> u
 /// Numbers that training changes.
 fn weights(model: &ValidModel) -> usize {
     let config = model.config();
-    let (mut channels, mut sum) = (config.input.channels, 0);
+    let (mut channels, mut sum) = (model.seen().channels, 0);
     for block in &config.network.blocks {
         let square = block.kernel * block.kernel;
         sum += square * block.filters * (channels + (block.convs - 1) * block.filters);
@@ -89,6 +109,7 @@ fn kernels(model: &ValidModel, rows: usize) -> u64 {
 mod tests {
     use super::*;
     use dtkc_core::{ModelConfig, NetworkConfig};
+    use dtkc_item::ItemShape;
 
     fn model(side: usize, channels: usize, reduce: usize) -> ValidModel {
         let network = NetworkConfig { reduce, ..NetworkConfig::default() };
@@ -119,6 +140,21 @@ mod tests {
             (mib(&model(32, 3, 1), 1200, 600), 1306.0),
         ] {
             assert!(found < 1.5 * measured && found > 0.8 * measured, "{found:.0} and {measured}");
+        }
+    }
+
+    /// Peaks of `fit --preset plus` (VmHWM, MiB): 240 rows of Character Trajectories (at most 175 steps) and of Arabic Digits (at
+    /// most 93), and of `authors` where one of 120 sequences has a million steps.
+    #[test]
+    fn forecasts_of_sequences_are_near_what_was_measured() {
+        let mib = |dim, rows, steps| {
+            let model = ModelConfig::new(ItemShape::Sequence { dim }, 10).check().unwrap();
+            90.0 + sequence_memory(&model, rows, steps) as f64 / MIB
+        };
+        for (found, measured) in
+            [(mib(3, 240, 240 * 150), 298.0), (mib(13, 240, 240 * 80), 274.0), (mib(2, 120, 1_009_500), 3890.0)]
+        {
+            assert!(found < 1.5 * measured && found > 0.7 * measured, "{found:.0} and {measured}");
         }
     }
 

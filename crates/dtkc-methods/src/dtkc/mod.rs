@@ -18,6 +18,7 @@ mod preset;
 mod regroup;
 mod seen;
 mod settings;
+mod sight;
 mod spectrum;
 mod start;
 mod surroundings;

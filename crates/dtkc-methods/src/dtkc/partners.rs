@@ -1,32 +1,33 @@
-//! Near neighbours as second views: an image and one that looks nearly like it belong together as an image and its own
+//! Near neighbours as second views: an item and one that looks nearly like it belong together as an item and its own
 //! view do, and tell the network about changes that no random view makes.
 
 use dtkc_core::ConfigError;
 use dtkc_core::augment::BatchKey;
-use dtkc_item::{Batch, ImageShape};
+use dtkc_item::{Batch, ImageShape, ItemShape, Items};
 use serde::{Deserialize, Serialize};
 
+use super::surroundings::{Scaled, Search};
 use crate::LearnError;
 use crate::learner::Passes;
-use crate::nearest::{Images, Likeness, Neighbours, Rows as _};
+use crate::nearest::{Images, Likeness, Neighbours, Resampled, read_sequences, seconds_of_all_sequences};
 use crate::random::Random;
 
 /// Sides of the images that are compared: enough to tell who is near, and less sensitive to a pixel's move.
 const SIDE: usize = 16;
 /// Most seconds, about, that finding neighbours may take; a larger set has views enough.
 const LONGEST: f64 = 120.0;
-/// Most bytes of images that are held for it.
+/// Most bytes of items that are held for it.
 const MOST_BYTES: usize = 1 << 30;
 
 /// Neighbours as second views.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PartnerConfig {
-    /// Nearest others of an image that may stand in for it; 0 for none.
+    /// Nearest others of an item that may stand in for it; 0 for none.
     pub count: usize,
     /// Probability that one of them does.
     pub share: f64,
-    /// What makes images near: `pixels`, `outlines`, or `auto`, which is `pixels` only for many clusters.
+    /// What makes images near (sequences are compared by their values): `pixels`, `outlines`, or `auto`, which is `pixels` only for many clusters.
     pub by: Likeness,
 }
 
@@ -58,62 +59,102 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Whether it can be that of `n` images with `count` neighbours each.
+    /// Whether it can be that of `n` items with `count` neighbours each.
     fn fits(&self, n: usize, count: usize) -> bool {
         let whole = self.items.len() == n * count && self.squares.len() == n * count;
         whole && self.items.iter().all(|&item| (item as usize) < n)
     }
+
+    fn with(self, count: usize) -> Neighbours {
+        Neighbours { count, items: self.items, squares: self.squares }
+    }
 }
 
-/// All images and who is near whom.
+/// All items and who is near whom.
 pub(super) struct Partners {
     share: f64,
-    images: Images,
+    held: Items,
     nearest: Neighbours,
 }
 
 impl Partners {
     /// Finds them, or takes a table that was found before; `None`, with a word, where that would take too much.
-    pub(super) fn find(
-        config: &PartnerConfig,
-        data: &mut dyn Passes,
-        shape: ImageShape,
-        clusters: usize,
-        known: Table,
-    ) -> Result<Option<Self>, LearnError> {
-        let (n, by) = (data.len(), config.by.for_clusters(clusters));
-        let reduced = ImageShape { height: shape.height.min(SIDE), width: shape.width.min(SIDE), ..shape };
-        if n * shape.len() > MOST_BYTES || by.seconds_of_all_pairs(n, reduced) > LONGEST {
-            data.say(&format!("{n} images are too many to look for near neighbours: random views alone are used"));
-            return Ok(None);
-        }
-        data.note("nearest neighbours");
-        let images = Images::read(data, shape)?;
-        let count = config.count.min(n.saturating_sub(1));
-        let nearest = match known.fits(n, count) {
-            true => Neighbours { count, items: known.items, squares: known.squares },
-            false => by.neighbours(&images, SIDE, count, &|| data.stop())?,
+    pub(super) fn find(search: &Search<'_>, data: &mut dyn Passes, known: Table) -> Result<Option<Self>, LearnError> {
+        let config = &search.settings.neighbours;
+        let count = config.count.min(data.len().saturating_sub(1));
+        let known = known.fits(data.len(), count).then(|| known.with(count));
+        let found = match search.shape {
+            ItemShape::Image(shape) => find_images(config, data, (shape, search.clusters), known)?,
+            ItemShape::Sequence { dim } => find_sequences(config, data, (dim, search.scaled), known)?,
         };
-        Ok((count > 0).then_some(Self { share: config.share, images, nearest }))
+        let Some((held, nearest)) = found else {
+            let (n, kind) = (data.len(), search.shape.kind());
+            data.say(&format!("{n} {kind} are too many to look for near neighbours: random views alone are used"));
+            return Ok(None);
+        };
+        Ok((count > 0).then_some(Self { share: config.share, held, nearest }))
     }
 
-    /// What the second views of a batch are made of: the image itself, or a neighbour.
-    pub(super) fn pixels(&self, batch: &Batch, key: BatchKey) -> Vec<u8> {
+    /// What the second views of a batch are made of: the item itself, or a neighbour.
+    pub(super) fn items(&self, batch: &Batch, key: BatchKey) -> Items {
         let place = (key.epoch << 32) ^ key.batch;
         let mut random = Random::new(key.seed, b"partner.", place);
-        let mut pixels = Vec::with_capacity(batch.items.pixels().map_or(0, <[u8]>::len));
+        let mut items = Items::empty(self.held.shape());
         for &index in &batch.indices {
             let (drawn, place) = (random.unit(), random.below(self.nearest.count));
             // A batch of another set has no neighbours here.
-            let index = index.min(self.images.len().saturating_sub(1));
+            let index = index.min(self.held.len().saturating_sub(1));
             let shown = if drawn < self.share { self.nearest.of(index)[place] as usize } else { index };
-            pixels.extend_from_slice(self.images.image(shown));
+            items.push_from(&self.held, shown);
         }
-        pixels
+        items
     }
 
     /// Who is near whom.
     pub(super) fn nearest(&self) -> &Neighbours {
         &self.nearest
     }
+}
+
+/// Images and who is near whom; `None` where there are too many.
+fn find_images(
+    config: &PartnerConfig,
+    data: &mut dyn Passes,
+    (shape, clusters): (ImageShape, usize),
+    known: Option<Neighbours>,
+) -> Result<Option<(Items, Neighbours)>, LearnError> {
+    let (n, by) = (data.len(), config.by.for_clusters(clusters));
+    let reduced = ImageShape { height: shape.height.min(SIDE), width: shape.width.min(SIDE), ..shape };
+    if n * shape.len() > MOST_BYTES || by.seconds_of_all_pairs(n, reduced) > LONGEST {
+        return Ok(None);
+    }
+    data.note("nearest neighbours");
+    let images = Images::read(data, shape)?;
+    let nearest = match known {
+        Some(known) => known,
+        None => by.neighbours(&images, SIDE, config.count, &|| data.stop())?,
+    };
+    Ok(Some((images.into_items(), nearest)))
+}
+
+/// The same for sequences: near by the distance of what they are when they are scaled and resampled.
+fn find_sequences(
+    config: &PartnerConfig,
+    data: &mut dyn Passes,
+    (dim, scaled): (usize, Scaled<'_>),
+    known: Option<Neighbours>,
+) -> Result<Option<(Items, Neighbours)>, LearnError> {
+    if seconds_of_all_sequences(data.len(), dim) > LONGEST {
+        return Ok(None);
+    }
+    data.note("nearest neighbours");
+    let Some(held) = read_sequences(data, dim, MOST_BYTES)? else { return Ok(None) };
+    let nearest = match (known, held.steps()) {
+        (Some(known), _) => known,
+        (None, Some((steps, lengths))) => {
+            Resampled::of(&scaled(steps), &lengths, dim).neighbours(config.count, &|| data.stop())?
+        }
+        (None, None) => return Ok(None),
+    };
+    Ok(Some((held, nearest)))
 }

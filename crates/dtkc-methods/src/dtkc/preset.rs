@@ -4,8 +4,9 @@ use std::fmt;
 
 use dtkc_core::kernel::{BandwidthRule, Unfolding};
 use dtkc_core::loss::MembershipSum;
-use dtkc_core::{AugmentConfig, Init, Tap};
+use dtkc_core::{AugmentConfig, Init, SequenceViewConfig, Tap};
 
+use super::settings::FEW_NEIGHBOURS;
 use super::{Join, PartnerConfig, Settings, StartConfig, StartKind};
 use crate::nearest::Likeness;
 use crate::optimizer::{OptimConfig, Schedule};
@@ -105,10 +106,11 @@ fn plus(settings: &mut Settings, plan: &mut TrainPlan) {
     settings.optim.schedule = Schedule::Cosine;
     settings.optim.final_lr = 0.01;
     settings.augment = AugmentConfig::strong();
+    settings.sequence_views = SequenceViewConfig::strong();
     // Clusters that are named from the first step split large classes and join small ones: see REPRODUCING.md.
     settings.network.fine = 8;
     settings.start = StartConfig { from: StartKind::Auto, share: 0.5, join: Join::Near };
-    settings.neighbours = PartnerConfig { count: 5, share: 0.5, by: Likeness::Auto };
+    settings.neighbours = PartnerConfig { count: FEW_NEIGHBOURS, share: 0.5, by: Likeness::Auto };
     // Large images are looked at in about 32 x 32 pixels: ten times the pixels take ten times as long and tell little more.
     settings.network.reduce = 0;
     // The published presets score with the running averages; ours does not trust them.

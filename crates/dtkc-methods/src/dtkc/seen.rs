@@ -2,16 +2,14 @@
 //!
 //! Three kinds of neighbours make a graph. By embeddings alone a class that varies much falls apart where no image lies
 //! between its forms. A random view of an image lands among images of its own class that look different, and so ties them
-//! together; hardly ever does it land in another class. Outlines know nothing of what was learnt, and do not share its
-//! mistakes. What all of them leave apart are classes, better than any of them tells alone (REPRODUCING.md).
-
-use dtkc_item::ImageShape;
+//! together; hardly ever does it land in another class. Outlines (of sequences: their resampled values) know nothing of what
+//! was learnt, and do not share its mistakes. What all of them leave apart are classes, better than any of them tells alone (REPRODUCING.md).
 
 use super::spectrum::Spectrum;
 use crate::LearnError;
 use crate::kmeans::Points;
 use crate::learner::Passes;
-use crate::nearest::{Neighbours, outlines_of};
+use crate::nearest::Neighbours;
 use crate::spectral::{Affinity, Graph, Spectral, SpectralOptions, eigenvectors, of_graph, to_length_one};
 
 /// Images that are looked at: enough to see how classes are tied, and all pairs of them take some seconds.
@@ -42,15 +40,15 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Adds images of this shape, with embeddings of them and of their views, `width` values each: `[2 n, width]` for every
-    /// round of views, the images first.
-    pub(super) fn add(&mut self, pixels: &[u8], shape: ImageShape, width: usize, rounds: [&[f32]; VIEWS]) {
+    /// Adds items with their outlines, and embeddings of them and of their views, `width` values each: `[2 n, width]` for every
+    /// round of views, the items first.
+    pub(super) fn add(&mut self, outlines: Vec<f32>, width: usize, rounds: [&[f32]; VIEWS]) {
         self.width = width;
         for (views, rows) in self.views.iter_mut().zip(rounds) {
             views.extend_from_slice(&rows[rows.len() / 2..]);
         }
         self.images.extend_from_slice(&rounds[0][..rounds[0].len() / 2]);
-        self.outlines.extend(outlines_of(pixels, shape));
+        self.outlines.extend(outlines);
     }
 
     /// Number of images.

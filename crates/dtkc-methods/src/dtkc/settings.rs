@@ -1,16 +1,21 @@
 //! The settings of DTKC and DDC, and their check.
 
-use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConfig, ValidModel};
+use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConfig, SequenceViewConfig, ValidModel};
 use dtkc_item::ItemShape;
 use serde::{Deserialize, Serialize};
 
-use super::memory::step_memory;
+use super::memory::{sequence_memory, step_memory};
 use super::start::MANY;
 use super::{DtkcLearner, PartnerConfig, StartConfig, StartKind};
-use crate::learner::Learner;
+use crate::learner::{Extent, Learner};
 use crate::network;
 use crate::optimizer::OptimConfig;
 use crate::{LearnError, Method, MethodTable, SettingError, Task};
+
+/// Near neighbours of `plus` for images.
+pub(super) const FEW_NEIGHBOURS: usize = 5;
+/// The same for sequences.
+const MANY_NEIGHBOURS: usize = 20;
 
 /// Images of every cluster that a step with paired views should have, on average.
 const IMAGES_PER_CLUSTER: usize = 6;
@@ -28,8 +33,10 @@ pub struct Settings {
     pub loss: LossConfig,
     /// The optimiser.
     pub optim: OptimConfig,
-    /// Random views; used when a term of the loss compares views.
+    /// Random views of images; used when a term of the loss compares views.
     pub augment: AugmentConfig,
+    /// The same for sequences.
+    pub sequence_views: SequenceViewConfig,
     /// What is learnt before clusters are.
     pub start: StartConfig,
     /// Near neighbours as second views.
@@ -51,17 +58,21 @@ impl Settings {
         }
     }
 
+    fn equal_views(&self, table: &str) -> ConfigError {
+        ConfigError::Conflict(format!(
+            "the loss compares two views of each item but every change of them is 0, so they would be equal: set a number of \
+             {table}, or loss.consistency, loss.mutual_information and loss.self_label to 0"
+        ))
+    }
+
     /// The network for these items, checked.
     pub fn model(&self, input: ItemShape, clusters: usize) -> Result<ValidModel, LearnError> {
-        let ItemShape::Image(shape) = input else {
-            return Err(LearnError::Unsuitable(format!("dtkc and ddc take images, but the set holds {input}")));
-        };
         let mut network = self.network.clone();
         if self.start.is_given(clusters) {
             // Nobody would ask them, and a batch has too few images for so many.
             network.fine = 0;
         }
-        let config = ModelConfig::new(shape, clusters).with_network(network);
+        let config = ModelConfig::new(input, clusters).with_network(network);
         Ok(config.check().map_err(SettingError::from)?)
     }
 }
@@ -71,6 +82,7 @@ impl MethodTable for Settings {
         self.loss.check()?;
         self.optim.check()?;
         self.augment.check().map_err(ConfigError::from)?;
+        self.sequence_views.check().map_err(ConfigError::from)?;
         self.neighbours.check()?;
         self.start.check()?;
         let conflict = |text: &str| Err(ConfigError::Conflict(text.into()).into());
@@ -89,11 +101,8 @@ impl MethodTable for Settings {
             }
             _ => {}
         }
-        if self.paired() && self.augment.is_off() {
-            return conflict(
-                "the loss compares two views of each image but every augmentation is 0, so they would be equal: set \
-                 an augment number, or loss.consistency, loss.mutual_information and loss.self_label to 0",
-            );
+        if self.paired() && self.augment.is_off() && self.sequence_views.is_off() {
+            return Err(self.equal_views("augment").into());
         }
         Ok(())
     }
@@ -110,7 +119,23 @@ impl MethodTable for Settings {
         if counts { 2 * IMAGES_PER_CLUSTER * clusters } else { 0 }
     }
 
+    /// Settings of the other kind of items become neutral: they say nothing about this run.
     fn suit(&mut self, input: ItemShape) -> Option<String> {
+        match input {
+            ItemShape::Image(_) => self.sequence_views = SequenceViewConfig::default(),
+            ItemShape::Sequence { .. } => {
+                self.augment = AugmentConfig::default();
+                self.network.reduce = 1;
+                if self.start.from == StartKind::Auto {
+                    // Neighbours of sequences are nearly always of one kind, and fine clusters take a recurrent network long.
+                    self.start.from = StartKind::Graph;
+                    // The graph of five has 90 parts on spoken digits, which spectral clustering takes for clusters.
+                    if self.neighbours.count == FEW_NEIGHBOURS {
+                        self.neighbours.count = MANY_NEIGHBOURS;
+                    }
+                }
+            }
+        }
         network::suit(&mut self.network, input)
     }
 
@@ -123,11 +148,22 @@ impl MethodTable for Settings {
         (starts_fine && learns_fine).then(alone)
     }
 
-    fn step_memory(&self, input: ItemShape, clusters: usize, rows: usize) -> Option<u64> {
-        Some(step_memory(&self.model(input, clusters).ok()?, rows, self.compared(rows)))
+    fn step_memory(&self, input: ItemShape, clusters: usize, Extent { rows, steps }: Extent) -> Option<u64> {
+        let model = self.model(input, clusters).ok()?;
+        Some(match input {
+            ItemShape::Image(_) => step_memory(&model, rows, self.compared(rows)),
+            ItemShape::Sequence { .. } => sequence_memory(&model, rows, steps),
+        })
     }
 
     fn check_task(&self, input: ItemShape, clusters: usize) -> Result<(), LearnError> {
+        let (is_off, name) = match input {
+            ItemShape::Image(_) => (self.augment.is_off(), "augment"),
+            ItemShape::Sequence { .. } => (self.sequence_views.is_off(), "sequence_views"),
+        };
+        if self.paired() && is_off {
+            return Err(SettingError::from(self.equal_views(name)).into());
+        }
         self.model(input, clusters).map(drop)
     }
 
@@ -148,7 +184,11 @@ mod tests {
 
     #[test]
     fn comparing_views_without_augmentation_is_refused() {
-        let settings = Settings { augment: AugmentConfig::off(), ..plus() };
+        let image = ItemShape::Image(dtkc_item::ImageShape { height: 28, width: 28, channels: 1 });
+        let mut settings = Settings { augment: AugmentConfig::off(), ..plus() };
+        assert!(settings.check_task(image, 4).unwrap_err().to_string().contains("number of augment"));
+        settings.check_task(ItemShape::Sequence { dim: 3 }, 4).unwrap();
+        settings.suit(image);
         assert!(settings.check(Method::Dtkc).unwrap_err().to_string().contains("augment"));
     }
 
@@ -184,8 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn sequences_are_refused_in_one_sentence() {
-        let error = plus().model(ItemShape::Sequence { dim: 3 }, 4).unwrap_err().to_string();
-        assert_eq!(error, "dtkc and ddc take images, but the set holds sequences of 3 values a step");
+    fn settings_of_the_other_kind_of_items_become_neutral() {
+        let (mut images, mut sequences) = (plus(), plus());
+        images.suit(ItemShape::Image(dtkc_item::ImageShape { height: 28, width: 28, channels: 1 }));
+        sequences.suit(ItemShape::Sequence { dim: 3 });
+        assert!(images.sequence_views.is_off() && !images.augment.is_off());
+        assert!(sequences.augment.is_off() && !sequences.sequence_views.is_off() && sequences.network.reduce == 1);
+        assert_eq!((images.start.from, sequences.start.from), (StartKind::Auto, StartKind::Graph));
+        assert_eq!((images.neighbours.count, sequences.neighbours.count), (5, 20));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use dtkc_core::augment::BatchKey;
 use dtkc_core::{NamedArray, Values};
-use dtkc_item::{Batch, ImageShape};
+use dtkc_item::{Batch, ItemShape, Items};
 
 use super::Settings;
 use super::partners::{Partners, Table};
@@ -36,10 +36,14 @@ pub(super) struct Surroundings {
     given: Vec<u32>,
 }
 
+/// Scales the steps of sequences as the network wants them.
+pub(super) type Scaled<'a> = &'a dyn Fn(&[f32]) -> Vec<f32>;
+
 /// What they are looked for with.
 pub(super) struct Search<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) shape: ImageShape,
+    pub(super) shape: ItemShape,
+    pub(super) scaled: Scaled<'a>,
     pub(super) clusters: usize,
     /// Whether first clusters are to come from the graph.
     pub(super) for_start: bool,
@@ -64,7 +68,7 @@ impl Surroundings {
 
     /// Looks at all images, once.
     pub(super) fn look(&mut self, search: &Search<'_>, data: &mut dyn Passes) -> Result<(), LearnError> {
-        let Search { settings, shape, clusters, for_start, seed } = *search;
+        let Search { settings, clusters, for_start, seed, .. } = *search;
         if !self.is_missing(settings) {
             return Ok(());
         }
@@ -72,7 +76,7 @@ impl Surroundings {
         self.partners = match self.common.0.get() {
             Some(found) => found.clone(),
             None => {
-                let found = Partners::find(&settings.neighbours, data, shape, clusters, table)?.map(Arc::new);
+                let found = Partners::find(search, data, table)?.map(Arc::new);
                 self.common.0.get_or_init(|| found).clone()
             }
         };
@@ -84,8 +88,8 @@ impl Surroundings {
     }
 
     /// What second views are made of, where that may be neighbours.
-    pub(super) fn partners(&self, batch: &Batch, key: BatchKey) -> Option<Vec<u8>> {
-        self.partners.as_ref().map(|partners| partners.pixels(batch, key))
+    pub(super) fn partners(&self, batch: &Batch, key: BatchKey) -> Option<Items> {
+        self.partners.as_ref().map(|partners| partners.items(batch, key))
     }
 
     /// Who is near whom, where that is known.

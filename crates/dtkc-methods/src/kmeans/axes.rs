@@ -1,9 +1,9 @@
 //! Centres as a network: the space that they span, and memberships in it.
 
-use dtkc_item::{ImageShape, ItemShape};
 use dtkc_onnx::{Layer, Network, Weights};
 
 use crate::symmetric::eigen;
+use crate::vectors::Vectors;
 
 /// An axis whose part of the spread of the centres is smaller than this is rounding.
 const LEAST_PART: f64 = 1e-10;
@@ -98,8 +98,8 @@ impl Axes {
     }
 
     /// The same as layers.
-    pub(super) fn network(&self, shape: ImageShape) -> Network {
-        let (width, k) = (shape.len(), self.head_bias.len());
+    pub(super) fn network(&self, vectors: &Vectors) -> Network {
+        let (width, k) = (vectors.len(), self.head_bias.len());
         let dense = |sizes: [usize; 2], weight: &[f32], bias: &[f32]| Layer::Dense {
             weight: Weights::new(sizes, weight.to_vec()),
             bias: bias.to_vec(),
@@ -111,7 +111,7 @@ impl Axes {
             dense([self.count, k], &self.head, &self.head_bias),
             Layer::Softmax,
         ];
-        Network { input: ItemShape::Image(shape), layers }
+        vectors.network(layers)
     }
 }
 
@@ -175,7 +175,7 @@ mod tests {
         axes.answer(&[0.1, 0.9], &mut embedding, &mut membership);
         assert_eq!(embedding, [0.0]);
         assert!(membership.iter().all(|p| (p - 1.0 / 3.0).abs() < 1e-6));
-        let shape = ImageShape { height: 1, width: 2, channels: 1 };
-        assert_eq!(axes.network(shape).clusters(), Ok(3));
+        let image = dtkc_item::ImageShape { height: 1, width: 2, channels: 1 };
+        assert_eq!(axes.network(&Vectors::of(image.into(), 0)).clusters(), Ok(3));
     }
 }

@@ -1,7 +1,6 @@
-//! Images as points: scaled block by block, so that a batch is never held as numbers.
+//! Items as points: made block by block, so that a batch is never held as numbers.
 
-use dtkc_core::{scale_pixels, scale_pixels_into};
-use dtkc_item::{Batch, ImageShape, Items};
+use dtkc_item::{Batch, Items};
 use dtkc_ops::{Centres, add_rows, block_rows, for_each};
 
 use super::points::{check_clusters, parts};
@@ -10,6 +9,7 @@ use crate::LearnError;
 use crate::learner::Passes;
 use crate::places::Pass;
 use crate::random::Random;
+use crate::vectors::Vectors;
 
 /// Bytes that the images which first centres are chosen from may take as numbers.
 const SEEDING_BYTES: usize = 256 << 20;
@@ -23,23 +23,21 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Finds the nearest of `centres` for every image, shared between threads.
-    pub(super) fn at(items: &Items, shape: ImageShape, centres: &[f32]) -> Self {
-        let (pixels, width) = (items.pixels().unwrap_or_default(), shape.len());
-        let n = pixels.len() / width;
+    /// Finds the nearest of `centres` for every item, shared between threads.
+    pub(super) fn at(items: &Items, vectors: &Vectors, centres: &[f32]) -> Self {
+        let (n, width) = (items.len(), vectors.len());
         let (mut labels, mut squares) = (vec![0; n], vec![0.0; n]);
         let rows = n.div_ceil(parts(centres.len())).max(1);
         let mut sums = vec![Sums::new(centres.len() / width, width); n.div_ceil(rows).max(1)];
         let centres = Centres::new(centres, width);
-        let work = sums.iter_mut().zip(pixels.chunks(rows * width));
-        let work = work.zip(labels.chunks_mut(rows).zip(squares.chunks_mut(rows)));
-        for_each(work, |((sums, pixels), (labels, squares))| {
-            let rows = block_rows(width);
+        let work = sums.iter_mut().zip(labels.chunks_mut(rows).zip(squares.chunks_mut(rows))).enumerate();
+        for_each(work, |(part, (sums, (labels, squares)))| {
+            let (mut first, rows) = (part * rows, block_rows(width));
             let mut values = vec![0.0; rows.min(labels.len()) * width];
-            let found = labels.chunks_mut(rows).zip(squares.chunks_mut(rows));
-            for (pixels, (labels, squares)) in pixels.chunks(rows * width).zip(found) {
-                let values = &mut values[..pixels.len()];
-                scale_pixels_into(pixels, shape, values);
+            for (labels, squares) in labels.chunks_mut(rows).zip(squares.chunks_mut(rows)) {
+                let values = &mut values[..labels.len() * width];
+                vectors.write(items, first..first + labels.len(), values);
+                first += labels.len();
                 sums.take_block(values, &centres, labels, squares);
             }
         });
@@ -59,12 +57,12 @@ impl Survey {
     /// One pass. At most `most` images are kept, all of equal chance.
     pub(super) fn make(
         data: &mut dyn Passes,
-        shape: ImageShape,
+        vectors: &Vectors,
         clusters: usize,
         most: usize,
         seed: u64,
     ) -> Result<Self, LearnError> {
-        let (n, width) = (data.len(), shape.len());
+        let (n, width) = (data.len(), vectors.len());
         check_clusters(clusters, n)?;
         let most = most.min(SEEDING_BYTES / (4 * width)).max(clusters).min(n);
         let places = places(n, most, seed);
@@ -72,7 +70,7 @@ impl Survey {
         let (mut sums, mut squares) = (vec![0.0; width], 0.0);
         for batch in data.batches(Pass::Everything) {
             let Batch { indices, items } = batch?;
-            let values = scale_pixels(items.pixels().unwrap_or_default(), shape);
+            let values = vectors.values(&items);
             add_rows(&values, width, &vec![0; indices.len()], &mut sums);
             squares += values.iter().map(|&value| f64::from(value) * f64::from(value)).sum::<f64>();
             for (index, image) in indices.into_iter().zip(values.chunks_exact(width)) {

@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 use std::collections::HashMap;
 
 use dtkc_core::augment::BatchKey;
-use dtkc_core::{LossValues, NamedArray, Values, scale_pixels};
-use dtkc_item::{Batch, ImageShape, Items};
+use dtkc_core::{LossValues, NamedArray, Values};
+use dtkc_item::{Batch, Items};
 use dtkc_onnx::Network;
 use dtkc_ops::for_each;
 
@@ -14,21 +14,23 @@ use super::farthest::{Far, Farthest};
 use super::images::{Look, Survey};
 use super::points::Points;
 use super::seeding::first_centres;
-use super::settings::{Settings, images};
+use super::settings::Settings;
 use super::sums::Sums;
 use crate::learner::{
-    Answers, CLUSTERING, EpochEnd, EpochPlace, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
+    Answers, CLUSTERING, EpochEnd, EpochPlace, Extent, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace,
+    StepResult,
 };
 use crate::places::Pass;
 use crate::random::Random;
-use crate::{LearnError, Method, Task, arrays};
+use crate::vectors::Vectors;
+use crate::{LearnError, Task, arrays};
 
-/// k-means on its way. It looks at images batch by batch and needs memory for the centres, a number for every image and
-/// the images that first centres are chosen from. It computes on the CPU, whatever the device.
+/// k-means on its way. It looks at items batch by batch and needs memory for the centres, a number for every item and
+/// the items that first centres are chosen from. It computes on the CPU, whatever the device.
 pub struct KmeansLearner {
     settings: Settings,
     epochs: usize,
-    shape: ImageShape,
+    vectors: Vectors,
     clusters: usize,
     seed: u64,
     /// `[k, width]`.
@@ -49,17 +51,17 @@ pub struct KmeansLearner {
 impl KmeansLearner {
     /// First centres are chosen when the first stage begins.
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
-        let (shape, clusters) = (images(Method::Kmeans, task.input)?, task.clusters);
+        let (vectors, clusters) = (Vectors::new(task), task.clusters);
         Ok(Self {
             settings: settings.clone(),
             epochs: task.plan.epochs,
-            shape,
             clusters,
             seed,
-            centres: vec![0.0; clusters * shape.len()],
+            centres: vec![0.0; clusters * vectors.len()],
             spread: 1.0,
             variance: 0.0,
-            sums: Sums::new(clusters, shape.len()),
+            sums: Sums::new(clusters, vectors.len()),
+            vectors,
             changed: 0,
             farthest: Farthest::new(clusters),
             labels: Vec::new(),
@@ -68,11 +70,11 @@ impl KmeansLearner {
     }
 
     fn look(&self, items: &Items) -> Look {
-        Look::at(items, self.shape, &self.centres)
+        Look::at(items, &self.vectors, &self.centres)
     }
 
     fn axes(&self) -> &Axes {
-        self.axes.get_or_init(|| Axes::new(&self.centres, self.shape.len(), self.spread))
+        self.axes.get_or_init(|| Axes::new(&self.centres, self.vectors.len(), self.spread))
     }
 
     /// Gives every empty cluster one of the items that are farthest from their centres.
@@ -83,12 +85,13 @@ impl KmeansLearner {
         }
         let mut rows: HashMap<u32, Vec<f32>> = HashMap::new();
         let wanted: Vec<u32> = self.farthest.items().iter().map(|far| far.item).collect();
-        let width = self.shape.len();
+        let width = self.vectors.len();
         for batch in data.batches(Pass::Everything) {
             let Batch { indices, items } = batch?;
-            let images = items.pixels().unwrap_or_default().chunks_exact(width);
-            for (index, image) in indices.into_iter().zip(images).filter(|(i, _)| wanted.contains(&(*i as u32))) {
-                rows.insert(index as u32, scale_pixels(image, self.shape));
+            for (place, index) in indices.into_iter().enumerate().filter(|(_, i)| wanted.contains(&(*i as u32))) {
+                let mut row = vec![0.0; width];
+                self.vectors.write(&items, place..place + 1, &mut row);
+                rows.insert(index as u32, row);
             }
         }
         let mut far = self.farthest.items().iter();
@@ -108,7 +111,7 @@ impl KmeansLearner {
     }
 
     fn forget_epoch(&mut self) {
-        self.sums = Sums::new(self.clusters, self.shape.len());
+        self.sums = Sums::new(self.clusters, self.vectors.len());
         self.changed = 0;
         self.farthest.clear();
     }
@@ -127,8 +130,9 @@ impl Learner for KmeansLearner {
 
     fn enter(&mut self, stage: usize, data: &mut dyn Passes) -> Result<(), LearnError> {
         if stage == 0 {
-            let survey = Survey::make(data, self.shape, self.clusters, self.settings.seeding_images, self.seed)?;
-            let points = Points { values: &survey.sample, width: self.shape.len() };
+            self.vectors.learn(data)?;
+            let survey = Survey::make(data, &self.vectors, self.clusters, self.settings.seeding_images, self.seed)?;
+            let points = Points { values: &survey.sample, width: self.vectors.len() };
             let mut random = Random::new(self.seed, b"kmeans++", 0);
             let first = first_centres(points, self.clusters, &mut random, &|| data.stop())?;
             self.centres = first.iter().flat_map(|&index| points.row(index)).copied().collect();
@@ -186,12 +190,12 @@ impl Learner for KmeansLearner {
     }
 
     fn answers(&self, items: &Items) -> Answers {
-        let (k, width, axes) = (self.clusters, self.shape.len(), self.axes());
-        let images = scale_pixels(items.pixels().unwrap_or_default(), self.shape);
-        let n = images.len() / width;
+        let (k, width, axes) = (self.clusters, self.vectors.len(), self.axes());
+        let rows = self.vectors.values(items);
+        let n = items.len();
         let (mut membership, mut embedding) = (vec![0.0; n * k], vec![0.0; n * axes.count]);
-        let work = images.chunks_exact(width).zip(membership.chunks_mut(k).zip(embedding.chunks_mut(axes.count)));
-        for_each(work, |(image, (membership, embedding))| axes.answer(image, embedding, membership));
+        let work = rows.chunks_exact(width).zip(membership.chunks_mut(k).zip(embedding.chunks_mut(axes.count)));
+        for_each(work, |(row, (membership, embedding))| axes.answer(row, embedding, membership));
         Answers { clusters: k, membership, width: axes.count, embedding }
     }
 
@@ -201,16 +205,19 @@ impl Learner for KmeansLearner {
 
     fn weights(&self) -> Vec<NamedArray> {
         let centres = Values::F32(self.centres.clone());
-        vec![
-            NamedArray { name: "centres".into(), shape: vec![self.clusters, self.shape.len()], values: centres },
+        let mut weights = vec![
+            NamedArray { name: "centres".into(), shape: vec![self.clusters, self.vectors.len()], values: centres },
             NamedArray::list("spread", Values::F64(vec![self.spread])),
-        ]
+        ];
+        weights.extend(self.vectors.save());
+        weights
     }
 
     fn set_weights(&mut self, weights: &[NamedArray]) -> Result<(), LearnError> {
         let centres = arrays::f32s(weights, "centres", Some(self.centres.len()))?;
-        self.spread = arrays::f64s(weights, "spread", Some(1))?[0];
-        self.centres = centres;
+        let spread = arrays::f64s(weights, "spread", Some(1))?[0];
+        self.vectors.restore(weights)?;
+        (self.spread, self.centres) = (spread, centres);
         self.axes.take();
         Ok(())
     }
@@ -233,16 +240,16 @@ impl Learner for KmeansLearner {
         let counts = arrays::u64s(progress, "counts", Some(self.clusters))?;
         let farthest = Farthest::restore(self.clusters, progress)?;
         self.labels = arrays::u32s(progress, "labels", None)?;
-        self.sums = Sums { width: self.shape.len(), sums, counts, squares: numbers[0] };
+        self.sums = Sums { width: self.vectors.len(), sums, counts, squares: numbers[0] };
         (self.variance, self.changed, self.farthest) = (numbers[1], numbers[2] as u64, farthest);
         Ok(())
     }
 
     fn freeze(&self) -> Network {
-        self.axes().network(self.shape)
+        self.axes().network(&self.vectors)
     }
 
-    fn step_flops(&self, rows: usize) -> Option<f64> {
-        Some(2.0 * (rows * self.centres.len()) as f64)
+    fn step_flops(&self, extent: Extent) -> Option<f64> {
+        Some(2.0 * (extent.rows * self.centres.len()) as f64)
     }
 }

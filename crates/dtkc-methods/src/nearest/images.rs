@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use dtkc_core::scale_pixels_into;
-use dtkc_item::{Batch, ImageShape};
+use dtkc_item::{Batch, ImageShape, Items};
 
 use super::neighbours::Rows;
 use crate::LearnError;
@@ -38,9 +38,9 @@ impl Images {
         Self { shape, pixels }
     }
 
-    /// The bytes of one image.
-    pub(crate) fn image(&self, index: usize) -> &[u8] {
-        &self.pixels[index * self.shape.len()..][..self.shape.len()]
+    /// As plain items.
+    pub(crate) fn into_items(self) -> Items {
+        Items::Images { shape: self.shape, pixels: self.pixels }
     }
 
     /// The same images with sides of at most `side` pixels, each the mean of a square of them.

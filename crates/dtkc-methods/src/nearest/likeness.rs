@@ -1,10 +1,11 @@
 //! What makes two images alike.
 
-use dtkc_item::ImageShape;
+use dtkc_item::{ImageShape, Items};
 use serde::{Deserialize, Serialize};
 
 use super::neighbours::{Neighbours, Rows};
 use super::outlines::{self, Outlines};
+use super::sequences::Resampled;
 use super::{Images, images};
 use crate::LearnError;
 
@@ -68,10 +69,19 @@ impl Likeness {
     }
 }
 
-/// The outlines of images of this shape, row after row.
-pub(crate) fn outlines_of(pixels: &[u8], shape: ImageShape) -> Vec<f32> {
-    let images = Images::of(shape, pixels.to_vec()).reduced(OUTLINED);
-    Outlines::of(images.pixels(), images.shape()).into_values()
+/// What items look like before anything was learnt about them, row after row: outlines of images, and sequences resampled
+/// once `scaled` has scaled their steps.
+pub(crate) fn compared_rows(items: &Items, scaled: &dyn Fn(&[f32]) -> Vec<f32>) -> Vec<f32> {
+    match items {
+        Items::Images { shape, pixels } => {
+            let images = Images::of(*shape, pixels.clone()).reduced(OUTLINED);
+            Outlines::of(images.pixels(), images.shape()).into_values()
+        }
+        Items::Sequences { dim, .. } => {
+            let (steps, lengths) = items.steps().unwrap_or_default();
+            Resampled::of(&scaled(steps), &lengths, *dim).into_values()
+        }
+    }
 }
 
 #[cfg(test)]

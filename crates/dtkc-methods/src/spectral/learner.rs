@@ -2,11 +2,11 @@
 //! that new images can be assigned.
 
 use burn::module::Module as _;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use dtkc_core::augment::BatchKey;
 use dtkc_core::loss::cross_entropy_with;
-use dtkc_core::{LossValues, Model, NamedArray, StatisticsPass, Values};
-use dtkc_item::{Batch, ImageShape, Items};
+use dtkc_core::{Input, LossValues, Model, NamedArray, StatisticsPass, Values};
+use dtkc_item::{Batch, ItemShape, Items};
 use dtkc_onnx::Network;
 
 use super::embedding::{EXACT, SpectralOptions, spectral};
@@ -14,15 +14,18 @@ use super::settings::Settings;
 use crate::learner::{
     Answers, CLUSTERING, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
-use crate::nearest::{Images, Likeness};
+use crate::nearest::{Images, Resampled, Rows, read_sequences, seconds_of_all_sequences};
 use crate::optimizer::Optimizer;
 use crate::places::Pass;
+use crate::sequences::{clean_input, learn_scaling};
 use crate::{LearnError, Task, arrays};
 
 /// Images after which batch-norm statistics no longer change in a digit that matters.
 const STATISTICS_IMAGES: usize = 20_000;
 /// Most images: every pair is looked at, and twice as many take four times as long.
 pub const MOST_IMAGES: usize = 500_000;
+/// Most bytes of sequences that are held to compare them.
+const MOST_BYTES: usize = 1 << 30;
 /// Seconds that are worth a word before they begin.
 const LONG: f64 = 20.0;
 
@@ -61,9 +64,29 @@ impl SpectralLearner {
         })
     }
 
-    fn images(&self, items: &Items, device: &Device) -> Tensor<4> {
-        // `Settings::model` refuses everything but images before a learner is made.
-        self.model.valid_config().input(items.pixels().unwrap_or_default(), device)
+    fn input(&self, items: &Items, device: &Device) -> Input {
+        clean_input(&self.model, items, device)
+    }
+
+    /// All items as rows whose distances say how alike they are.
+    fn rows(&self, data: &mut dyn Passes) -> Result<Box<dyn Rows>, LearnError> {
+        match self.model.valid_config().config().input {
+            ItemShape::Image(shape) => {
+                let by = self.settings.by.for_clusters(self.clusters());
+                announce(data, by.seconds_of_all_pairs(data.len(), shape))?;
+                Ok(by.rows(Images::read(data, shape)?))
+            }
+            ItemShape::Sequence { dim } => {
+                announce(data, seconds_of_all_sequences(data.len(), dim))?;
+                let Some(all) = read_sequences(data, dim, MOST_BYTES)? else {
+                    let text =
+                        "spectral holds all sequences in memory, and these take more than 1 GiB: use kmeans or dtkc";
+                    return Err(LearnError::Unsuitable(text.into()));
+                };
+                let (steps, lengths) = all.steps().unwrap_or_default();
+                Ok(Box::new(Resampled::of(&self.model.scaled(steps), &lengths, dim)))
+            }
+        }
     }
 
     /// The spectral clusters of a batch; the first one where a set is not the one that was clustered.
@@ -89,11 +112,9 @@ impl Learner for SpectralLearner {
         if stage > 0 {
             return Ok(());
         }
-        let shape = self.model.valid_config().config().input;
-        let Settings { neighbours, by, affinity, .. } = self.settings;
-        let by = by.for_clusters(self.clusters());
-        announce(data, shape, by)?;
-        let rows = by.rows(Images::read(data, shape)?);
+        learn_scaling(&mut self.model, data)?;
+        let Settings { neighbours, affinity, .. } = self.settings;
+        let rows = self.rows(data)?;
         let options =
             SpectralOptions { clusters: self.clusters(), neighbours, affinity, residual: EXACT, seed: self.seed };
         let found = spectral(rows.as_ref(), &options, &|text| data.note(text), &|| data.stop())?;
@@ -109,7 +130,7 @@ impl Learner for SpectralLearner {
     fn step(&mut self, batch: &Batch, place: &StepPlace, clock: &mut StepClock) -> StepResult {
         let (n, k) = (batch.len(), self.clusters());
         let device = self.device.clone().autodiff();
-        let x = self.images(&batch.items, &device);
+        let x = self.input(&batch.items, &device);
         let targets = self.targets(batch);
         clock.lap(|c| &mut c.data);
         let output = self.model.forward_train(x);
@@ -155,7 +176,7 @@ impl Learner for SpectralLearner {
         let valid = self.model.valid();
         let mut pass = StatisticsPass::new();
         for batch in joined(data.batches(Pass::Everything), self.batch) {
-            pass.add(&valid.forward_train(self.images(&batch?.items, &self.device)));
+            pass.add(&valid.forward_train(self.input(&batch?.items, &self.device)));
             if pass.images() >= STATISTICS_IMAGES {
                 break;
             }
@@ -165,7 +186,7 @@ impl Learner for SpectralLearner {
     }
 
     fn answers(&self, items: &Items) -> Answers {
-        let output = self.model.valid().forward_eval(self.images(items, &self.device));
+        let output = self.model.valid().forward_eval(self.input(items, &self.device));
         Answers::read(output.membership, output.embedding)
     }
 
@@ -204,18 +225,17 @@ impl Learner for SpectralLearner {
 }
 
 /// Says how long it takes to compare every pair, and refuses what nobody would wait for.
-fn announce(data: &dyn Passes, shape: ImageShape, by: Likeness) -> Result<(), LearnError> {
-    let n = data.len();
-    let seconds = by.seconds_of_all_pairs(n, shape);
+fn announce(data: &dyn Passes, seconds: f64) -> Result<(), LearnError> {
+    let (n, kind) = (data.len(), data.shape().kind());
     if n > MOST_IMAGES {
         return Err(LearnError::Unsuitable(format!(
-            "spectral clustering compares every pair of images, and {n} would take about {} on two cores: use at most \
+            "spectral clustering compares every pair of {kind}, and {n} would take about {} on two cores: use at most \
              {MOST_IMAGES} (`dtkc-data subset`), or --method kmeans, dec or dtkc",
             duration(seconds)
         )));
     }
     if seconds > LONG {
-        data.say(&format!("comparing every pair of {n} images takes about {} on two cores", duration(seconds)));
+        data.say(&format!("comparing every pair of {n} {kind} takes about {} on two cores", duration(seconds)));
     }
     Ok(())
 }

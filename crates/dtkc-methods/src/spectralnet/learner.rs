@@ -5,7 +5,7 @@ use burn::tensor::{Tensor, TensorData};
 use dtkc_core::augment::BatchKey;
 use dtkc_core::loss::{Collector, LossTerms, student_t};
 use dtkc_core::{Autoencoder, End, LossValues, Mlp, MlpOutput, NamedArray, Norms, Tapped, Values};
-use dtkc_item::{Batch, ItemShape, Items};
+use dtkc_item::{Batch, Items};
 use dtkc_onnx::{Layer, Network, Weights};
 
 use super::Settings;
@@ -205,6 +205,9 @@ impl Learner for SpectralnetLearner {
     }
 
     fn enter(&mut self, stage: usize, data: &mut dyn Passes) -> Result<(), LearnError> {
+        if stage == 0 {
+            self.images.vectors.learn(data)?;
+        }
         match stage {
             SIAMESE => {
                 data.note("neighbours among the codes");
@@ -288,6 +291,7 @@ impl Learner for SpectralnetLearner {
         weights.extend(prefixed("network.", self.network.state()));
         weights.push(NamedArray::list("last", Values::F32(self.last.clone())));
         weights.push(NamedArray::list("centres", Values::F32(self.centres.clone())));
+        weights.extend(self.images.vectors.save());
         weights
     }
 
@@ -298,7 +302,7 @@ impl Learner for SpectralnetLearner {
         autoencoder.load_state(&unprefixed("autoencoder.", weights))?;
         network.load_state(&unprefixed("network.", weights))?;
         (self.autoencoder, self.network, self.last, self.centres) = (autoencoder, network, last, centres);
-        Ok(())
+        self.images.vectors.restore(weights)
     }
 
     fn progress(&self) -> Vec<NamedArray> {
@@ -337,7 +341,7 @@ impl Learner for SpectralnetLearner {
         layers.extend(self.network.frozen());
         layers.push(Layer::Dense { weight: Weights::new([k, k], self.last.clone()), bias: vec![0.0; k] });
         layers.extend([Layer::Embedding, Layer::StudentT { centres: Weights::new([k, k], self.centre_values()) }]);
-        Network { input: ItemShape::Image(self.images.shape), layers }
+        self.images.vectors.network(layers)
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod direct;
 pub(crate) mod geometry;
+pub(crate) mod gru;
 pub(crate) mod isa;
 pub(crate) mod job;
 mod lane;

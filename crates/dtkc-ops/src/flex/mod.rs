@@ -1,6 +1,7 @@
 //! The fast bodies for burn's CPU backend, and their backward steps.
 
 mod conv;
+mod gru;
 mod pool;
 mod projector;
 mod tensor;
@@ -9,7 +10,7 @@ use burn::backend::{
     Autodiff, Flex, autodiff::checkpoint::strategy::CheckpointStrategy, flex::FlexTensor, tensor::FloatTensor,
 };
 
-use crate::{OpsBackend, Padding, reference};
+use crate::{GruStates, Lengths, OpsBackend, Padding, reference};
 use tensor::is_f32;
 
 impl OpsBackend for Flex {
@@ -45,6 +46,23 @@ impl OpsBackend for Flex {
             return reference::projector_distances::<Self>(x);
         }
         projector::forward(&x)
+    }
+
+    fn packed_gru(
+        x: FlexTensor,
+        input: FlexTensor,
+        recurrent: FlexTensor,
+        input_bias: FlexTensor,
+        recurrent_bias: FlexTensor,
+        run: (Lengths, GruStates),
+    ) -> FlexTensor {
+        let (lengths, states) = run;
+        let is_fast = is_f32(&x);
+        let operands = [x, input, recurrent, input_bias, recurrent_bias];
+        match is_fast {
+            true => gru::forward(&operands, lengths, states),
+            false => reference::gru::<Self>(operands, &lengths, states),
+        }
     }
 }
 
@@ -92,5 +110,22 @@ impl<C: CheckpointStrategy> OpsBackend for Autodiff<Flex, C> {
             return reference::projector_distances::<Self>(x);
         }
         projector::tracked::<C>(x)
+    }
+
+    fn packed_gru(
+        x: FloatTensor<Self>,
+        input: FloatTensor<Self>,
+        recurrent: FloatTensor<Self>,
+        input_bias: FloatTensor<Self>,
+        recurrent_bias: FloatTensor<Self>,
+        run: (Lengths, GruStates),
+    ) -> FloatTensor<Self> {
+        let (lengths, states) = run;
+        let is_fast = is_f32(x.primitive());
+        let operands = [x, input, recurrent, input_bias, recurrent_bias];
+        match is_fast {
+            true => gru::tracked::<C>(operands, lengths, states),
+            false => reference::gru::<Self>(operands, &lengths, states),
+        }
     }
 }

@@ -9,7 +9,7 @@ use burn::tensor::Device;
 use dtkc_core::augment::BatchKey;
 use dtkc_human as human;
 use dtkc_item::{Batch, ImageShape, ItemShape, Items};
-use dtkc_methods::learner::{INITIALISATION, Learner, StepClock, StepPlace};
+use dtkc_methods::learner::{Extent, INITIALISATION, Learner, StepClock, StepPlace};
 use dtkc_methods::{Method, Task};
 use serde::Serialize;
 
@@ -114,6 +114,7 @@ pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
         plan,
         device: device.clone(),
         pretrained: None,
+        length: 0,
         restart: 0,
         common: Default::default(),
     };
@@ -130,7 +131,7 @@ pub fn measure(options: &BenchOptions) -> Result<Measured, TrainError> {
     let (times, sgemm) = time_steps(learner.as_mut(), &device, &batch, options.steps)?;
     let ms = median(times.iter().map(|clock| millis(clock.total())));
     let part = |get: fn(&StepClock) -> Duration| median(times.iter().map(|clock| millis(get(clock))));
-    let gflop = learner.step_flops(options.batch).map(|flop| flop / 1e9);
+    let gflop = learner.step_flops(Extent { rows: options.batch, steps: 0 }).map(|flop| flop / 1e9);
     let gflop_per_second = gflop.map(|gflop| gflop / ms * 1e3);
     Ok(Measured {
         method: options.method.to_string(),

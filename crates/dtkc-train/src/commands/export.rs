@@ -76,7 +76,7 @@ pub(super) fn line(exported: &Exported) -> String {
     let Exported { path, bytes, restart, parity, .. } = exported;
     let size = human::bytes(*bytes as u64);
     format!(
-        "{} ({size}, restart {restart}): ONNX Runtime agrees on {} images within {:.1e}\n",
+        "{} ({size}, restart {restart}): ONNX Runtime agrees on {} items within {:.1e}\n",
         path.display(),
         parity.images,
         parity.max_difference

@@ -3,6 +3,7 @@
 mod clusters;
 mod layers;
 mod options;
+mod steps;
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,7 @@ use crate::prune::PruneConfig;
 pub use clusters::{Clusters, KRange};
 pub use layers::read_file;
 pub use options::RunOptions;
+pub use steps::StepCounts;
 
 /// The dataset of a run, as it was when the run began.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,13 +39,24 @@ pub struct DataConfig {
     /// How import brought images to that size, where the file says it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resize: Option<Resize>,
+    /// How long sequences are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepCounts>,
 }
 
 impl Default for DataConfig {
     /// No dataset yet.
     fn default() -> Self {
         let input = ItemShape::Image(ImageShape { height: 0, width: 0, channels: 0 });
-        Self { path: PathBuf::new(), name: String::new(), fingerprint: String::new(), items: 0, input, resize: None }
+        Self {
+            path: PathBuf::new(),
+            name: String::new(),
+            fingerprint: String::new(),
+            items: 0,
+            input,
+            resize: None,
+            steps: None,
+        }
     }
 }
 
@@ -171,6 +184,7 @@ impl RunConfig {
             plan: self.plan.clone(),
             device,
             pretrained: None,
+            length: self.data.steps.as_ref().map_or(0, |steps| steps.all.div_ceil(self.data.items.max(1))),
             restart: 0,
             common: Default::default(),
         })

@@ -1,5 +1,9 @@
 //! The operations composed from burn's own: the body for every device without a faster one.
 
+mod gru;
+
+pub(crate) use gru::gru;
+
 use burn::backend::{Backend, DType, Scalar, TensorData, TensorMetadata, ops::ConvOptions, tensor::FloatTensor};
 use burn::tensor::{Shape, Slice};
 
