@@ -110,6 +110,7 @@ function showKind(kind) {
     ? "CSV files: a column of ids tells sequences apart; without one, a file is a sequence."
     : "A few or a few thousand, a folder or a zip. Or paste a picture from the clipboard.";
   $("choose").textContent = tables ? "Choose tables" : "Choose images";
+  $("items").textContent = tables ? "Sequences" : "Images";
   $("files").accept = tables ? ".csv,.tsv,text/csv" : IMAGE_TYPES;
 }
 

@@ -76,7 +76,7 @@ fn ten_thousand_tiny_parts() {
     let server = Server::start(&[]);
     let files: Vec<(&str, &[u8])> = vec![("x.png", b"x"); 10_000];
     let answer = server.assign(&files).expect(413, "too_many_images");
-    assert!(answer.text().contains("1000 images"), "{}", answer.text());
+    assert!(answer.text().contains("1000 items"), "{}", answer.text());
     let json = json!({"images": vec!["AAAA"; 10_000]}).to_string();
     server.post("/v1/assign", "application/json", json.as_bytes()).expect(413, "too_many_images");
     let names: Vec<String> = (0..10_000).map(|n| format!("{n}.png")).collect();
