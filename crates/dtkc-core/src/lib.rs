@@ -40,4 +40,4 @@ pub use model::{
     BatchStatistics, Input, Model, NamedArray, Output, OutputLayer, RecurrentConfig, StatisticsPass, Values,
 };
 pub use pixels::scale_images;
-pub use sequences::{Sequences, StepMoments};
+pub use sequences::{Sequences, StepMoments, scale_steps};

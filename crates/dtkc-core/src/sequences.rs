@@ -37,11 +37,7 @@ pub(crate) struct Scaling {
 impl Scaling {
     /// `(x - mean) / deviation` for every step.
     pub(crate) fn apply(&self, steps: &[f32]) -> Vec<f32> {
-        let (mean, deviation) = (values(self.mean.val()), values(self.deviation.val()));
-        let step = |step: &[f32]| -> Vec<f32> {
-            step.iter().zip(mean.iter().zip(&deviation)).map(|(x, (mean, deviation))| (x - mean) / deviation).collect()
-        };
-        steps.chunks_exact(mean.len().max(1)).flat_map(step).collect()
+        scale_steps(steps, &values(self.mean.val()), &values(self.deviation.val()))
     }
 
     pub(crate) fn set(&mut self, moments: &StepMoments) {
@@ -53,6 +49,12 @@ impl Scaling {
         set_constant(&mut self.mean, tensor(moments.means()));
         set_constant(&mut self.deviation, tensor(moments.deviations()));
     }
+}
+
+/// `(x - mean) / deviation` for every dimension of every step.
+pub fn scale_steps(steps: &[f32], mean: &[f32], deviation: &[f32]) -> Vec<f32> {
+    let scale = |(d, value): (usize, &f32)| (value - mean[d]) / deviation[d];
+    steps.chunks_exact(mean.len().max(1)).flat_map(|step| step.iter().enumerate().map(scale)).collect()
 }
 
 /// Sums over steps, from which a scaling is made.

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use dtkc_core::augment::resample;
-use dtkc_core::{NamedArray, Values, scale_pixels_into};
+use dtkc_core::{NamedArray, Values, scale_pixels_into, scale_steps};
 use dtkc_item::{ImageShape, ItemShape, Items};
 use dtkc_onnx::{Layer, Network};
 
@@ -82,7 +82,11 @@ impl Vectors {
             (Items::Sequences { dim, values, offsets }, Some(scaling)) => {
                 for (item, to) in range.zip(to.chunks_exact_mut(self.len())) {
                     let steps = &values[offsets[item] * dim..offsets[item + 1] * dim];
-                    to.copy_from_slice(&resample(&scaling.apply(steps), *dim, self.shape.height));
+                    to.copy_from_slice(&resample(
+                        &scale_steps(steps, &scaling.mean, &scaling.deviation),
+                        *dim,
+                        self.shape.height,
+                    ));
                 }
             }
             // Whoever has this has refused items of another kind.
@@ -132,13 +136,6 @@ impl Vectors {
 
 const MEAN: &str = "scaling.mean";
 const DEVIATION: &str = "scaling.deviation";
-
-impl Scaling {
-    fn apply(&self, steps: &[f32]) -> Vec<f32> {
-        let scale = |(d, value): (usize, &f32)| (value - self.mean[d]) / self.deviation[d];
-        steps.chunks_exact(self.mean.len()).flat_map(|step| step.iter().enumerate().map(scale)).collect()
-    }
-}
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
