@@ -144,7 +144,19 @@ impl DtkcLearner {
         }
         let evidence = self.evidence(data)?;
         let is_first = self.start(place.epochs) == (place.done, StartKind::Fine);
-        if is_first || evidence.has_empty_cluster() { self.clusters_by(evidence, data) } else { Ok(None) }
+        match is_first || evidence.has_empty_cluster() {
+            true => self.clusters_by(evidence, data),
+            false => self.better_clusters(data),
+        }
+    }
+
+    /// Clusters by who is near whom now, where they are better than those there are.
+    fn better_clusters(&self, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
+        if self.settings.start.join != Join::Near {
+            return Ok(None);
+        }
+        let seen = self.seen(data)?;
+        seen.output(self.clusters(), Some(seen.clusters()), self.seed, data)
     }
 
     /// What the network makes of some images and of views of each.
@@ -153,13 +165,15 @@ impl DtkcLearner {
         let seed = places::derive(self.seed, Purpose::Sample, &[]);
         for (i, batch) in joined(data.batches(Pass::Sample), self.batch).enumerate() {
             let items = batch?.items;
-            let rounds: [_; seen::VIEWS] = std::array::from_fn(|round| {
+            let rounds: [Output; seen::VIEWS] = std::array::from_fn(|round| {
                 let key = BatchKey { seed, epoch: round as u64, batch: i as u64 };
-                let x = self.sight.views(&self.model, (&items, None), key, &self.device).0;
-                valid.forward_train(x).embedding.into_data().iter::<f32>().collect::<Vec<_>>()
+                valid.forward_train(self.sight.views(&self.model, (&items, None), key, &self.device).0)
             });
+            let clusters = Views::Paired.first(rounds[0].membership.clone()).argmax(1).into_data();
+            let clusters = clusters.iter::<i64>().map(|cluster| cluster as u32).collect();
+            let rows = rounds.map(|output| output.embedding.into_data().iter::<f32>().collect::<Vec<_>>());
             let unlearnt = compared_rows(&items, &|steps| self.model.scaled(steps));
-            seen.add(unlearnt, self.settings.network.hidden, rounds.each_ref().map(Vec::as_slice));
+            seen.add(unlearnt, clusters, self.settings.network.hidden, rows.each_ref().map(Vec::as_slice));
             if seen.len() >= seen::MOST {
                 break;
             }
@@ -170,10 +184,9 @@ impl DtkcLearner {
     /// An output layer of clusters by who is near whom as the network sees it; by groups of fine clusters where that gives none.
     fn clusters_by(&self, evidence: Evidence, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
         if self.settings.start.join == Join::Near {
-            let (seen, k) = (self.seen(data)?, self.clusters());
-            let found = seen.clusters(k, self.seed, data)?;
-            if let Some(layer) = found.and_then(|found| Evidence::layer_of(seen.images(), &found, k)) {
-                return Ok(Some(layer));
+            let found = self.seen(data)?.output(self.clusters(), None, self.seed, data)?;
+            if found.is_some() {
+                return Ok(found);
             }
         }
         self.groups(evidence, data)
@@ -282,7 +295,7 @@ impl Learner for DtkcLearner {
         Ok(EpochEnd { regrouped, ..EpochEnd::default() })
     }
 
-    /// When the start ends, and a few times after it to see whether a cluster was lost.
+    /// When the start ends, and a few times after it to see whether a cluster was lost or better ones can be made.
     fn upheavals(&self, epochs: usize) -> Vec<usize> {
         match self.start(epochs) {
             (after @ 1.., StartKind::Fine | StartKind::Graph) if after < epochs => {

@@ -5,6 +5,9 @@
 //! together; hardly ever does it land in another class. Outlines (of sequences: their resampled values) know nothing of what
 //! was learnt, and do not share its mistakes. What all of them leave apart are classes, better than any of them tells alone (REPRODUCING.md).
 
+use dtkc_core::OutputLayer;
+
+use super::regroup::Evidence;
 use super::spectrum::Spectrum;
 use crate::LearnError;
 use crate::kmeans::Points;
@@ -23,6 +26,9 @@ const NEAR_A_VIEW: usize = 5;
 /// once, because classes of one outline would be missed.
 const OUTLINES_FOR_CLUSTERS: usize = 2;
 
+/// Part of the cut of the present clusters below which that of new ones must be: a new layer costs what it has to learn again.
+const LESS: f64 = 0.98;
+
 /// How well eigenvectors must fit. The smallest distances of eigenvalues from 1 that matter are some hundred times that.
 const RESIDUAL: f64 = 1e-6;
 
@@ -37,12 +43,14 @@ pub(super) struct Seen {
     images: Vec<f32>,
     views: [Vec<f32>; VIEWS],
     outlines: Vec<f32>,
+    clusters: Vec<u32>,
 }
 
 impl Seen {
-    /// Adds items with their outlines, and embeddings of them and of their views, `width` values each: `[2 n, width]` for every
+    /// Adds items with their outlines, their present clusters, and embeddings of them and of their views, `width` values each: `[2 n, width]` for every
     /// round of views, the items first.
-    pub(super) fn add(&mut self, outlines: Vec<f32>, width: usize, rounds: [&[f32]; VIEWS]) {
+    pub(super) fn add(&mut self, outlines: Vec<f32>, clusters: Vec<u32>, width: usize, rounds: [&[f32]; VIEWS]) {
+        self.clusters.extend(clusters);
         self.width = width;
         for (views, rows) in self.views.iter_mut().zip(rounds) {
             views.extend_from_slice(&rows[rows.len() / 2..]);
@@ -56,8 +64,13 @@ impl Seen {
         self.images.len().checked_div(self.width).unwrap_or(0)
     }
 
+    /// The clusters that the images are in now.
+    pub(super) fn clusters(&self) -> &[u32] {
+        &self.clusters
+    }
+
     /// The embeddings of the images, without those of their views.
-    pub(super) fn images(&self) -> Points<'_> {
+    fn images(&self) -> Points<'_> {
         Points { values: &self.images, width: self.width }
     }
 
@@ -94,22 +107,42 @@ impl Seen {
         Ok(Spectrum::of_eigenvalues(found.values))
     }
 
-    /// The cluster of every image by that graph; `None` where it has none.
-    pub(super) fn clusters(
+    /// An output layer for clusters by that graph; `None` where it has none. Where there are clusters already (`now`, of every
+    /// image), only one that cuts less of the graph: what was learnt since may tell more than what they were made of.
+    pub(super) fn output(
         &self,
         clusters: usize,
+        now: Option<&[u32]>,
         seed: u64,
         data: &dyn Passes,
-    ) -> Result<Option<Vec<u32>>, LearnError> {
+    ) -> Result<Option<OutputLayer>, LearnError> {
         if self.len() <= clusters.max(NEAR) {
             return Ok(None);
         }
         let graph = self.graph(OUTLINES_FOR_CLUSTERS, data)?;
-        match of_graph(&graph, &options(clusters, seed), &|text| data.note(text), &|| data.stop()) {
-            Ok(Spectral { clustering, .. }) => Ok(Some(clustering.labels)),
-            Err(LearnError::Unsuitable(_)) => Ok(None),
-            Err(other) => Err(other),
-        }
+        let found = match of_graph(&graph, &options(clusters, seed), &|text| data.note(text), &|| data.stop()) {
+            Ok(Spectral { clustering, .. }) => clustering.labels,
+            Err(LearnError::Unsuitable(_)) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        let Some(layer) = Evidence::layer_of(self.images(), &found, clusters) else { return Ok(None) };
+        // What the layer makes of them counts, not what they were.
+        let cut = |of: &[u32]| graph.normalised_cut(of, clusters);
+        let is_better = now.is_none_or(|now| cut(&self.answers(&layer, clusters)) < LESS * cut(now));
+        Ok(is_better.then_some(layer))
+    }
+
+    /// The cluster of every image by a layer.
+    fn answers(&self, layer: &OutputLayer, clusters: usize) -> Vec<u32> {
+        let answer = |row: &[f32]| {
+            let logit = |cluster: usize| {
+                let products = row.iter().zip(layer.weight.iter().skip(cluster).step_by(clusters));
+                layer.bias[cluster] + products.map(|(value, weight)| value * weight).sum::<f32>()
+            };
+            let logits: Vec<f32> = (0..clusters).map(logit).collect();
+            (0..clusters).max_by(|&a, &b| logits[a].total_cmp(&logits[b]).then(b.cmp(&a))).unwrap_or(0) as u32
+        };
+        self.images.chunks_exact(self.width.max(1)).map(answer).collect()
     }
 }
 
@@ -162,7 +195,13 @@ mod tests {
             _ => i,
         };
         let views: Vec<f32> = (0..60).flat_map(|i| images[seen_as(i)]).collect();
-        Seen { width: 6, images: images.concat(), views: [views.clone(), views], outlines: vec![0.0; 60 * 4] }
+        Seen {
+            width: 6,
+            images: images.concat(),
+            views: [views.clone(), views],
+            outlines: vec![0.0; 60 * 4],
+            clusters: Vec::new(),
+        }
     }
 
     fn best(seen: &Seen) -> usize {
@@ -173,9 +212,19 @@ mod tests {
     #[test]
     fn forms_that_views_join_are_one_class() {
         assert_eq!([best(&three_forms(false)), best(&three_forms(true))], [3, 2]);
-        let found = three_forms(true).clusters(2, 1, &Silent).unwrap().unwrap();
+        let seen = three_forms(true);
+        let found = seen.answers(&seen.output(2, None, 1, &Silent).unwrap().unwrap(), 2);
         assert!((0..60).all(|i| found[i] == found[usize::from(i % 3 == 2) * 2]), "{found:?}");
         assert_ne!(found[0], found[2]);
+    }
+
+    #[test]
+    fn clusters_are_replaced_only_by_better_ones() {
+        let seen = three_forms(true);
+        let right: Vec<u32> = (0..60).map(|i| u32::from(i % 3 == 2)).collect();
+        let wrong: Vec<u32> = (0..60).map(|i| u32::from(i % 3 == 1)).collect();
+        let is_replaced = |now: &[u32]| seen.output(2, Some(now), 1, &Silent).unwrap().is_some();
+        assert!(is_replaced(&wrong) && !is_replaced(&right));
     }
 
     #[test]
@@ -186,7 +235,7 @@ mod tests {
         let row = |i: usize| if i.is_multiple_of(3) { [1.0, 0.0, 0.1, 0.0] } else { [0.0, 1.0, 0.0, 0.1] };
         seen.outlines = (0..60).flat_map(|i| row(i).map(|v: f32| v + 0.01 * random.unit() as f32)).collect();
         assert_eq!(best(&seen), 2);
-        let found = seen.clusters(2, 1, &Silent).unwrap().unwrap();
+        let found = seen.answers(&seen.output(2, None, 1, &Silent).unwrap().unwrap(), 2);
         assert!(found[1] == found[2] && found[0] != found[1]);
     }
 
@@ -197,7 +246,7 @@ mod tests {
         for (rows, values) in [(&mut few.images, 48), (first, 48), (second, 48), (&mut few.outlines, 32)] {
             rows.truncate(values);
         }
-        assert_eq!(few.clusters(3, 1, &Silent).unwrap(), None);
-        assert_eq!(Seen::default().clusters(3, 1, &Silent).unwrap(), None);
+        assert_eq!(few.output(3, None, 1, &Silent).unwrap(), None);
+        assert_eq!(Seen::default().output(3, None, 1, &Silent).unwrap(), None);
     }
 }
