@@ -3,6 +3,9 @@
 use dtkc_core::ConfigError;
 use serde::{Deserialize, Serialize};
 
+/// Items of a set for which [`TrainPlan::steps`] is meant.
+const USUAL_ITEMS: f64 = 10_000.0;
+
 /// Steps that a stage gets when its epochs are left open, within the bounds below: large sets are not cut to a part of
 /// themselves, and small ones do not go on for ever.
 const STEPS: usize = 5000;
@@ -15,7 +18,8 @@ const MOST_EPOCHS: usize = 300;
 pub struct TrainPlan {
     /// Most epochs of the clustering stage; 0 for as many as `steps` steps take.
     pub epochs: usize,
-    /// Steps of the clustering stage where its epochs are left open.
+    /// Steps of the clustering stage where its epochs are left open, for 10,000 items. More items get more, by the square root:
+    /// they have more to tell, but not in proportion.
     pub steps: usize,
     /// Stop after so many epochs without a lower mean loss; 0 never stops early.
     pub patience: usize,
@@ -36,7 +40,8 @@ impl Default for TrainPlan {
 impl TrainPlan {
     /// The number of epochs where it was left open: enough for some thousand steps, however many items there are.
     pub fn set_epochs(&mut self, items: usize, items_per_step: usize) {
-        self.epochs = epochs_of(self.steps, self.epochs, items, items_per_step);
+        let steps = self.steps as f64 * (items as f64 / USUAL_ITEMS).sqrt();
+        self.epochs = epochs_of((steps.ceil() as usize).max(1), self.epochs, items, items_per_step);
     }
 
     /// Refuses what cannot work.

@@ -178,7 +178,10 @@ mod tests {
             plan.set_epochs(images, settings.items_per_step(plan.batch));
             plan.epochs
         };
-        assert_eq!([100, 9_298, 60_000, 10_000_000].map(|images| epochs(Preset::Plus, images)), [300, 39, 6, 3]);
+        assert_eq!(
+            [100, 2_000, 9_298, 60_000, 10_000_000].map(|images| epochs(Preset::Plus, images)),
+            [300, 79, 38, 15, 3]
+        );
         assert_eq!(epochs(Preset::Paper, 60_000), 100);
     }
 

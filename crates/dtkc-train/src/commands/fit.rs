@@ -75,7 +75,7 @@ pub(crate) struct Args {
     /// Independent restarts [default: 3; 20 with the published presets].
     #[arg(long, value_name = "N", visible_alias = "runs")]
     restarts: Option<u32>,
-    /// Most epochs of a restart [default: about 3000 steps; 100 epochs with the published presets].
+    /// Most epochs of a restart [default: about 3000 steps for 10,000 items, by the square root of their number; 100 epochs with the published presets].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     epochs: Option<u32>,
     /// Images per step (with random views: half of them images, half their views) [default: 240 with plus, more for more
