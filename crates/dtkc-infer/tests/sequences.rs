@@ -24,7 +24,10 @@ fn sequence_model(sample: &SequenceSample) -> ModelFile {
     ModelFile::from_bytes("sample", bytes).unwrap()
 }
 
-fn bits(answers: &Assignments) -> (Vec<i64>, Vec<u32>, Vec<u32>) {
+/// Clusters, probabilities and embedding to the last bit.
+type Bits = (Vec<i64>, Vec<u32>, Vec<u32>);
+
+fn bits(answers: &Assignments) -> Bits {
     let bits = |values: &ndarray::Array2<f32>| values.iter().map(|value| value.to_bits()).collect();
     (answers.clusters.clone(), bits(&answers.probabilities), bits(&answers.embedding))
 }
@@ -52,14 +55,16 @@ fn an_answer_does_not_depend_on_the_batch_the_padding_or_the_threads() {
     for sample in [SequenceSample::characters(), SequenceSample { dim: 13, clusters: 40, ..SequenceSample::small() }] {
         let (model, sequences) = (sequence_model(&sample), sample.sequences(&lengths));
         let mut alone = session(&model, 1);
-        let alone: Vec<_> =
-            sequences.iter().map(|one| bits(&alone.run_items(&items(sample.dim, &[one.clone()])).unwrap())).collect();
+        let alone: Vec<_> = sequences
+            .iter()
+            .map(|one| bits(&alone.run_items(&items(sample.dim, std::slice::from_ref(one))).unwrap()))
+            .collect();
         for threads in [1, 2, 3] {
             let mut session = session(&model, threads);
             for batch in [2, 8, 67] {
                 for (part, expected) in sequences.chunks(batch).zip(alone.chunks(batch)) {
                     let found = bits(&session.run_items(&items(sample.dim, part)).unwrap());
-                    let joined = |of: fn(&(Vec<i64>, Vec<u32>, Vec<u32>)) -> &Vec<u32>| {
+                    let joined = |of: fn(&Bits) -> &Vec<u32>| {
                         expected.iter().flat_map(|one| of(one).clone()).collect::<Vec<u32>>()
                     };
                     assert!(found.1 == joined(|one| &one.1), "{threads} threads, batches of {batch}");

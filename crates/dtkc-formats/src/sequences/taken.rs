@@ -49,7 +49,10 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &'static str, dim: usize) -> Result<Vec<(Option<String>, Vec<f32>)>, String> {
+    /// Names and values.
+    type Found = Vec<(Option<String>, Vec<f32>)>;
+
+    fn read(text: &'static str, dim: usize) -> Result<Found, String> {
         let mut found = Vec::new();
         let mut sink = |record: Record| {
             let Content::Sequence(values) = record.content else { panic!("no sequence") };
