@@ -17,7 +17,7 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// From values that [`Scaling::apply`] scaled.
+    /// From values that `Scaling::apply` scaled.
     ///
     /// # Panics
     /// Panics when the values are not those of so many steps.
