@@ -3,7 +3,7 @@
 //! Three kinds of neighbours make a graph. By embeddings alone a class that varies much falls apart where no image lies
 //! between its forms. A random view of an image lands among images of its own class that look different, and so ties them
 //! together; hardly ever does it land in another class. Outlines (of sequences: their resampled values) know nothing of what
-//! was learnt, and do not share its mistakes. What all of them leave apart are classes, better than any of them tells alone (REPRODUCING.md).
+//! was learnt, and do not share its mistakes. What all of them leave apart are mostly classes; each alone fails on some set (REPRODUCING.md).
 
 use dtkc_core::OutputLayer;
 
