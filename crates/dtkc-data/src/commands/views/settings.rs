@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use dtkc_cli::Usage;
-use dtkc_item::ImageShape;
+use dtkc_item::{ImageShape, ItemKind};
 use dtkc_settings::{differences, insert, overlay, parse, set, table};
-use dtkc_views::{AugmentConfig, Reduction};
+use dtkc_views::{AugmentConfig, Reduction, SequenceViewConfig};
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
@@ -13,8 +13,10 @@ use toml::{Table, Value};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The views.
+    /// The views of images.
     pub augment: AugmentConfig,
+    /// Those of sequences.
+    pub sequence_views: SequenceViewConfig,
     network: Network,
 }
 
@@ -35,12 +37,14 @@ const LEAST_SIDE: usize = 20;
 impl Settings {
     /// What `fit` starts from with the preset `plus`.
     fn plus() -> Self {
-        Self { augment: AugmentConfig::strong(), network: Network { reduce: 0 } }
+        let (augment, sequence_views) = (AugmentConfig::strong(), SequenceViewConfig::strong());
+        Self { augment, sequence_views, network: Network { reduce: 0 } }
     }
 
     /// The same with the other presets.
     fn published() -> Self {
-        Self { augment: AugmentConfig::off(), network: Network { reduce: 1 } }
+        let (augment, sequence_views) = (AugmentConfig::off(), SequenceViewConfig::default());
+        Self { augment, sequence_views, network: Network { reduce: 1 } }
     }
 
     /// By how much images of this size are averaged down.
@@ -55,9 +59,28 @@ impl Settings {
         }
     }
 
-    /// The numbers of the views that are not 0, in one line.
-    pub fn described(&self) -> String {
-        let (Ok(config), Ok(off)) = (table(&self.augment), table(&AugmentConfig::off())) else { return String::new() };
+    /// Refuses numbers that would change nothing of such items.
+    pub fn check(&self, kind: ItemKind) -> Result<(), Usage> {
+        let (is_off, such_as) = match kind {
+            ItemKind::Images => (self.augment.is_off(), "augment.rotation=10"),
+            ItemKind::Sequences => (self.sequence_views.is_off(), "sequence_views.warp=0.2"),
+        };
+        match is_off {
+            true => Err(Usage(format!(
+                "every number of the views is 0, so that they would all be equal to their original; set one, such as --set \
+                 {such_as}"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// The numbers of the views of such items that are not 0, in one line.
+    pub fn described(&self, kind: ItemKind) -> String {
+        let (config, off) = match kind {
+            ItemKind::Images => (table(&self.augment), table(&AugmentConfig::off())),
+            ItemKind::Sequences => (table(&self.sequence_views), table(&SequenceViewConfig::default())),
+        };
+        let (Ok(config), Ok(off)) = (config, off) else { return String::new() };
         let changed = differences(&config, &off);
         let parts: Vec<String> = changed.iter().map(|(name, value)| format!("{name} {}", plain(value))).collect();
         format!("views: {}", parts.join(", "))
@@ -84,12 +107,7 @@ pub fn resolve(file: Option<&Path>, sets: &[String]) -> anyhow::Result<Settings>
         set(&mut flags, assignment).map_err(|error| usage(&error))?;
     }
     let settings = overlay("", &defaults, &[&from_file, &flags]).map_err(|error| usage(&error))?;
-    settings.augment.check().map_err(|error| usage(&error))?;
-    if settings.augment.is_off() {
-        let text = "every number of the views is 0, so that they would all be equal to their image; \
-                    set one, such as --set augment.rotation=10";
-        return Err(Usage(text.into()).into());
-    }
+    settings.augment.check().and(settings.sequence_views.check()).map_err(|error| usage(&error))?;
     Ok(settings)
 }
 
@@ -111,8 +129,10 @@ fn read(path: &Path) -> anyhow::Result<(Settings, Table)> {
     let mut layer = Table::new();
     // As `fit` has it: the method's own table, and what stands at the top.
     for found in inner.into_iter().chain([&all]) {
-        if let Some(augment) = found.get("augment") {
-            merge(&mut layer, augment);
+        for views in ["augment", "sequence_views"] {
+            if let Some(told) = found.get(views) {
+                merge(&mut layer, views, told);
+            }
         }
         if let Some(reduce) = found.get("network").and_then(|network| network.get("reduce")) {
             insert(&mut layer, "network.reduce", reduce.clone());
@@ -121,10 +141,10 @@ fn read(path: &Path) -> anyhow::Result<(Settings, Table)> {
     Ok((defaults, layer))
 }
 
-fn merge(layer: &mut Table, augment: &Value) {
-    match (layer.get_mut("augment"), augment) {
+fn merge(layer: &mut Table, name: &str, told: &Value) {
+    match (layer.get_mut(name), told) {
         (Some(Value::Table(before)), Value::Table(new)) => before.extend(new.clone()),
-        _ => drop(layer.insert("augment".into(), augment.clone())),
+        _ => drop(layer.insert(name.into(), told.clone())),
     }
 }
 
@@ -164,12 +184,15 @@ mod tests {
         assert!(fails("", &["augment.rotatoin=7"]).contains("did you mean `rotation`?"));
         assert!(
             fails("", &["loss.lambda=7"])
-                .contains("there is no setting `loss`; the names at the top are augment, network")
+                .contains("there is no setting `loss`; the names at the top are augment, network, sequence_views")
         );
         assert!(fails("", &["augment.rotation=700"]).contains("augment.rotation = 700 is out of range"));
         assert!(fails("", &["rotation"]).contains("'rotation' is no setting"));
         assert!(fails("method = 'dec'", &[]).contains("the method dec, which makes no random views"));
-        assert!(fails("preset = 'paper'", &[]).contains("every number of the views is 0"));
+        let paper = all("preset = 'paper'", &["augment.noise=0.1"]).unwrap();
+        paper.check(ItemKind::Images).unwrap();
+        assert!(paper.check(ItemKind::Sequences).unwrap_err().0.contains("such as --set sequence_views.warp=0.2"));
+        assert!(fails("", &["sequence_views.warp=9"]).contains("sequence_views.warp = 9 is out of range"));
         assert!(fails("augment = 3", &[]).contains("augment must be a table"));
         assert!(fails("a = = 1", &[]).contains("line 1 is not valid TOML"));
     }
@@ -192,8 +215,10 @@ mod tests {
     #[test]
     fn what_is_not_off_is_told() {
         let config = AugmentConfig { rotation: 25.0, fill: Fill::Edge, both: true, ..AugmentConfig::off() };
-        let text = Settings { augment: config, ..Settings::plus() }.described();
+        let settings = Settings { augment: config, ..Settings::plus() };
+        let text = settings.described(ItemKind::Images);
         assert!(["rotation 25", "fill edge", "both true"].iter().all(|part| text.contains(part)), "{text}");
         assert!(!text.contains("scale"), "{text}");
+        assert!(settings.described(ItemKind::Sequences).contains("warp 0.4"));
     }
 }
