@@ -108,10 +108,12 @@ fn odd_sets_and_mistakes() {
 }
 
 /// What is drawn in the first row, column by column.
-fn tiles(sheet: &RgbImage, (width, height): (u32, u32), columns: u32) -> Vec<Vec<u8>> {
+fn tiles(sheet: &RgbImage, columns: u32) -> Vec<Vec<u8>> {
+    let (width, height) = (128, (sheet.height() - 2 * MARGIN - TITLE - GAP) / 2);
     // Classes stand on the left, so columns are counted from the right margin, which the title does not reach.
     let right = sheet.width() - MARGIN;
-    let left = |column: u32| right - (columns - column) * width - (columns - 1 - column) * GAP;
+    let apart = |column: u32| if column == 0 { APART } else { 0 };
+    let left = |column: u32| right - (columns - column) * width - (columns - 1 - column) * GAP - apart(column);
     let tile = |column| image::imageops::crop_imm(sheet, left(column), MARGIN + TITLE, width, height).to_image();
     (0..columns).map(|column| tile(column).into_raw()).collect()
 }
@@ -120,19 +122,19 @@ fn tiles(sheet: &RgbImage, (width, height): (u32, u32), columns: u32) -> Vec<Vec
 fn sequences_are_drawn_with_their_views() {
     let place = Place::of("dtkc-data");
     write_sequences(&place.path("s.h5"), 40);
-    let said = place.run_line("views s.h5 --out a.png --rows 2 --columns 12 --draw map").ok();
+    let said = place.run_line("views s.h5 --out a.png --rows 2 --columns 12 --draw curves").ok();
     assert!(said.starts_with("views: ") && said.contains("warp 0.4"), "{said}");
     let sheet = |name: &str| image::open(place.path(name)).unwrap().to_rgb8();
-    let drawn = tiles(&sheet("a.png"), (120, 64), 13);
+    let drawn = tiles(&sheet("a.png"), 13);
     assert!(drawn.iter().enumerate().all(|(i, tile)| drawn[..i].iter().all(|other| other != tile)), "all differ");
-    place.run_line("views s.h5 --out b.png --rows 2 --columns 12 --draw map").ok();
+    place.run_line("views s.h5 --out b.png --rows 2 --columns 12 --draw curves").ok();
     assert_eq!(place.read("a.png"), place.read("b.png"));
     // Turned by nothing, and noise that is next to nothing: the view is drawn as the sequence is.
     let zeros: String = ["warp", "speed", "crop", "mask", "scale", "shift", "rotation"]
         .map(|name| format!(" --set sequence_views.{name}=0"))
         .concat();
     let nearly = format!("--set sequence_views.noise=1e-9{zeros}");
-    place.run_line(&format!("views s.h5 --out c.png --rows 2 --columns 12 --draw map {nearly}")).ok();
-    let same = tiles(&sheet("c.png"), (120, 64), 13);
+    place.run_line(&format!("views s.h5 --out c.png --rows 2 --columns 12 --draw curves {nearly}")).ok();
+    let same = tiles(&sheet("c.png"), 13);
     assert!(same[1..].iter().all(|tile| tile == &same[0]), "views in the units of the sequence");
 }
