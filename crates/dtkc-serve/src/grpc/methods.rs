@@ -5,17 +5,18 @@ use std::time::{Duration, Instant};
 use actix_web::web::{Bytes, Data};
 
 use super::message::Outgoing;
-use super::messages::{self, Infer};
+use super::messages;
+use super::tensors;
 use super::wire::Message;
 use crate::error::ApiError;
 use crate::extent::Extent;
 use crate::intake::{Held, blocking, heavy, parse_maybe_heavy};
 use crate::models::queue_full;
 use crate::routes::models::reload_model;
-use crate::routes::v2::check_version;
 use crate::routes::v2::infer::{Asked, images, wanted};
 use crate::routes::v2::metadata::{ModelMetadata, ServerMetadata};
 use crate::routes::v2::repository::{RepositoryModel, take_out};
+use crate::routes::v2::{check_version, sequences};
 use crate::state::{Phase, State};
 
 /// A method of the protocol.
@@ -103,22 +104,33 @@ impl Order {
 
     async fn infer(self, state: &Data<State>) -> Result<Outgoing, ApiError> {
         let Self { message, mut held, client, deadline, timeout, .. } = self;
-        let read = move |message: &Bytes| {
-            // What is read out of a message is never larger than the message.
-            held.grow(message.len() as u64)?;
-            Ok((Infer::read(message.clone())?, held))
-        };
-        let (Infer { about, mut request, raw }, held) = parse_maybe_heavy(message, read).await?;
+        // The model decides what the rest of the message means.
+        let about = parse_maybe_heavy(message.clone(), |message| messages::about(message.clone())).await?;
         check_version(about.version())?;
         let slot = state.model(&about.model)?;
         let served = slot.served();
         if let Some((queued, wait)) = served.engine()?.full(client) {
             return Err(queue_full(queued, 1, wait));
         }
-        let contents = images(&mut request, raw, served.model.shape(), state.config.images_per_request())?;
-        let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
-        let asked = Asked { wanted, contents, held };
-        let id = request.id;
+        let (shape, limit) = (served.model.shape(), state.config.images_per_request());
+        let spec = served.model.sequences(state.config.max_steps as usize);
+        let read = move |message: &Bytes| {
+            let size = message.len() as u64;
+            if let Some(spec) = spec {
+                held.grow(tensors::PER_BYTE * size)?;
+                let (mut request, raw) = tensors::sequences(message.clone(), limit)?;
+                let contents = sequences::sequences(&mut request, raw, spec, limit)?;
+                let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
+                return Ok((request.id, Asked { wanted, contents, held }));
+            }
+            // Pixels that are read out of a message are never larger than the message.
+            held.grow(size)?;
+            let (mut request, raw) = tensors::images(message.clone())?;
+            let contents = images(&mut request, raw, shape, limit)?;
+            let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
+            Ok((request.id, Asked { wanted, contents, held }))
+        };
+        let (id, asked) = parse_maybe_heavy(message, read).await?;
         let told = asked.run(state, slot, client, deadline, timeout).await?;
         let (model, is_large) = (slot.name().to_owned(), Extent::is_large(told.size));
         let write = move || {

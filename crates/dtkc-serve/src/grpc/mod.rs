@@ -12,6 +12,7 @@ mod message;
 mod messages;
 mod methods;
 mod status;
+mod tensors;
 mod wire;
 
 use std::net::TcpListener;

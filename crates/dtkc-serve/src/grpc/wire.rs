@@ -16,8 +16,10 @@ pub enum Value {
     Number(u64),
     /// A text, bytes, a message or a packed list; a part of the message that it came in.
     Bytes(Bytes),
-    /// A number of fixed size; no field that means something here has one.
-    Fixed,
+    /// Four bytes, as a number with a point has them.
+    Four([u8; 4]),
+    /// Eight bytes; no field that means something here has them.
+    Eight,
 }
 
 /// The fields of a message, in the order in which they come.
@@ -34,12 +36,12 @@ impl Fields {
         let key = varint(&mut self.0)?;
         let value = match key & 7 {
             0 => Value::Number(varint(&mut self.0)?),
-            1 => self.take(8).map(|_| Value::Fixed)?,
+            1 => self.take(8).map(|_| Value::Eight)?,
             2 => {
                 let length = usize::try_from(varint(&mut self.0)?).map_err(|_| Malformed)?;
                 Value::Bytes(self.take(length)?)
             }
-            5 => self.take(4).map(|_| Value::Fixed)?,
+            5 => self.take(4).and_then(|raw| raw[..].try_into().map_err(|_| Malformed)).map(Value::Four)?,
             // Groups were given up long ago.
             _ => return Err(Malformed),
         };
@@ -71,7 +73,7 @@ pub fn numbers(value: Value) -> impl Iterator<Item = Result<u64, Malformed>> {
     let (single, mut packed) = match value {
         Value::Number(number) => (Some(Ok(number)), Bytes::new()),
         Value::Bytes(packed) => (None, packed),
-        Value::Fixed => (Some(Err(Malformed)), Bytes::new()),
+        Value::Four(_) | Value::Eight => (Some(Err(Malformed)), Bytes::new()),
     };
     let packed = std::iter::from_fn(move || {
         let number = (!packed.is_empty()).then(|| varint(&mut packed));
@@ -81,6 +83,31 @@ pub fn numbers(value: Value) -> impl Iterator<Item = Result<u64, Malformed>> {
         number
     });
     single.into_iter().chain(packed)
+}
+
+/// The numbers with a point of a field that may hold several: one, or a packed list.
+pub fn floats(value: Value) -> Result<impl Iterator<Item = f32>, Malformed> {
+    let packed = match value {
+        Value::Four(raw) => Bytes::copy_from_slice(&raw),
+        Value::Bytes(packed) if packed.len() % 4 == 0 => packed,
+        _ => return Err(Malformed),
+    };
+    let numbers = packed.len() / 4;
+    Ok((0..numbers).map(move |i| {
+        let mut raw = [0; 4];
+        raw.copy_from_slice(&packed[4 * i..4 * i + 4]);
+        f32::from_le_bytes(raw)
+    }))
+}
+
+/// The value of a field that holds bytes, a text or a message.
+pub fn bytes(value: Value) -> Result<Bytes, Malformed> {
+    if let Value::Bytes(bytes) = value { Ok(bytes) } else { Err(Malformed) }
+}
+
+/// The value of a field that holds a text.
+pub fn text(value: Value) -> Result<String, Malformed> {
+    std::str::from_utf8(&bytes(value)?).map(str::to_owned).map_err(|_| Malformed)
 }
 
 /// Seven bits a byte, the lowest first; the highest bit says that more follow.
@@ -196,7 +223,17 @@ mod tests {
         }
         let packed = Value::Bytes(Bytes::from_static(&[1, 0x80]));
         assert_eq!(numbers(packed).collect::<Vec<_>>(), [Ok(1), Err(Malformed)]);
-        assert_eq!(numbers(Value::Fixed).collect::<Vec<_>>(), [Err(Malformed)]);
+        assert_eq!(numbers(Value::Eight).collect::<Vec<_>>(), [Err(Malformed)]);
+        assert!(floats(Value::Number(1)).is_err() && floats(Value::Bytes(Bytes::from_static(&[0; 6]))).is_err());
+    }
+
+    #[test]
+    fn numbers_with_a_point_come_alone_or_packed() {
+        let raw = [1.5f32, -2.0].map(f32::to_le_bytes);
+        let alone = read(&[&[0x35][..], &raw[0]].concat()).unwrap();
+        assert_eq!(alone, [(6, Value::Four(raw[0]))]);
+        assert_eq!(floats(Value::Four(raw[0])).unwrap().collect::<Vec<_>>(), [1.5]);
+        assert_eq!(floats(Value::Bytes(raw.concat().into())).unwrap().collect::<Vec<_>>(), [1.5, -2.0]);
     }
 
     proptest! {
@@ -217,7 +254,8 @@ mod tests {
         #[test]
         fn nothing_breaks_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             for field in Fields::of(bytes.into()).flatten() {
-                numbers(field.1).for_each(drop);
+                numbers(field.1.clone()).for_each(drop);
+                floats(field.1).into_iter().flatten().for_each(drop);
             }
         }
     }

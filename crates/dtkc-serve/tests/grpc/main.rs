@@ -7,6 +7,7 @@ mod common;
 mod limits;
 mod messages;
 mod protocol;
+mod sequences;
 
 use client::Channel;
 use common::{SIDE, Server};

@@ -76,6 +76,8 @@ pub struct ParameterValue {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Contents {
+    #[prost(int64, repeated, tag = "3")]
+    pub int64: Vec<i64>,
     #[prost(uint32, repeated, tag = "4")]
     pub uint: Vec<u32>,
     #[prost(float, repeated, tag = "6")]

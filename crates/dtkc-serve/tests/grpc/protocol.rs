@@ -44,7 +44,7 @@ fn raw_contents_and_numbers_give_the_models_own_answer() {
     let three: Vec<u8> = [pixels(1), pixels(2), pixels(3)].concat();
     let expected = reference(&server.model_path(), &three, 3);
     let raw = infer(&three);
-    let contents = Contents { uint: three.iter().map(|&pixel| pixel.into()).collect(), fp32: vec![] };
+    let contents = Contents { uint: three.iter().map(|&pixel| pixel.into()).collect(), ..Contents::default() };
     let numbers =
         InferRequest { inputs: vec![Tensor { contents: Some(contents), ..image(3) }], raw: vec![], ..raw.clone() };
     for request in [&raw, &numbers] {
@@ -95,7 +95,7 @@ fn wrong_tensors_are_refused_one_by_one() {
     };
     let parameter =
         |key: &str| vec![Parameter { key: key.into(), value: Some(ParameterValue { number: 3, text: "x".into() }) }];
-    let numbers = |uint: Vec<u32>, fp32: Vec<f32>| Some(Contents { uint, fp32 });
+    let numbers = |uint: Vec<u32>, fp32: Vec<f32>| Some(Contents { uint, fp32, ..Contents::default() });
     let wanted = |name: &str, parameters| Wanted { name: name.into(), parameters };
     let cases: Vec<InferRequest> = vec![
         with(&|r| r.inputs.clear()),

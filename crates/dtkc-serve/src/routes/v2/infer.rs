@@ -124,7 +124,7 @@ pub(crate) fn images(
     limit: usize,
 ) -> Result<Vec<Content>, ApiError> {
     let Some(shape) = shape.image() else {
-        return Err(bad("the model takes sequences, which this protocol does not offer; send them to /v2 over HTTP"));
+        return Err(bad("the model takes sequences and no images"));
     };
     let (images, pixels) = tensor::image_input(request, binary, shape, limit)?;
     let each = pixels.len() / images;

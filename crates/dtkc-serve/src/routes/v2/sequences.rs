@@ -33,13 +33,18 @@ pub struct SequenceRequest {
 #[derive(Debug, Deserialize)]
 #[serde(expecting = "an object with 'name', 'shape', 'datatype' and 'data'")]
 pub struct SequenceTensor {
-    name: String,
-    shape: AtMost<u64, 3>,
-    datatype: String,
+    /// `values` or `lengths`.
+    pub name: String,
+    /// `[sequences, time, dim]` or `[sequences]`.
+    pub shape: AtMost<u64, 3>,
+    /// `FP32` or `INT64`.
+    pub datatype: String,
+    /// Only for binary.
     #[serde(default)]
-    parameters: Option<Parameters>,
+    pub parameters: Option<Parameters>,
+    /// The numbers, row by row.
     #[serde(default, deserialize_with = "numbers")]
-    data: Option<Vec<f32>>,
+    pub data: Option<Vec<f32>>,
 }
 
 /// Splits a body into its JSON and the bytes behind it.
