@@ -137,26 +137,29 @@ impl DtkcLearner {
         self.settings.paired() && self.settings.loss.overclustering > 0.0 && self.valid().fine_clusters() > 0
     }
 
-    /// Clusters from the fine clusters, when it is time for them: at the end of the start, and later where one is empty.
+    /// New clusters, when it is time for them: at the end of the start, later where one is empty, and where better ones can be
+    /// made.
     fn new_output(&self, place: &EpochPlace, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
         if !self.upheavals(place.epochs).contains(&place.done) {
             return Ok(None);
         }
-        let evidence = self.evidence(data)?;
         let is_first = self.start(place.epochs) == (place.done, StartKind::Fine);
-        match is_first || evidence.has_empty_cluster() {
-            true => self.clusters_by(evidence, data),
-            false => self.better_clusters(data),
-        }
+        self.clusters_now(is_first, data)
     }
 
-    /// Clusters by who is near whom now, where they are better than those there are.
-    fn better_clusters(&self, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
-        if self.settings.start.join != Join::Near {
-            return Ok(None);
+    /// An output layer of clusters by who is near whom as the network sees it; by groups of fine clusters where that gives none.
+    /// Clusters that are all in use are only replaced (`whatever` apart) by better ones.
+    fn clusters_now(&self, whatever: bool, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
+        if self.settings.start.join == Join::Near {
+            let seen = self.seen(data)?;
+            let must = whatever || seen.has_empty_cluster(self.clusters());
+            let found = seen.output(self.clusters(), must, self.seed, data)?;
+            if found.is_some() || !must {
+                return Ok(found);
+            }
         }
-        let seen = self.seen(data)?;
-        seen.output(self.clusters(), Some(seen.clusters()), self.seed, data)
+        let evidence = self.evidence(data)?;
+        if whatever || evidence.has_empty_cluster() { self.groups(evidence, data) } else { Ok(None) }
     }
 
     /// What the network makes of some images and of views of each.
@@ -179,17 +182,6 @@ impl DtkcLearner {
             }
         }
         Ok(seen)
-    }
-
-    /// An output layer of clusters by who is near whom as the network sees it; by groups of fine clusters where that gives none.
-    fn clusters_by(&self, evidence: Evidence, data: &mut dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
-        if self.settings.start.join == Join::Near {
-            let found = self.seen(data)?.output(self.clusters(), None, self.seed, data)?;
-            if found.is_some() {
-                return Ok(found);
-            }
-        }
-        self.groups(evidence, data)
     }
 
     /// An output layer of groups of fine clusters, with what near neighbours say about them.
@@ -320,7 +312,7 @@ impl Learner for DtkcLearner {
     fn settle(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
         if matches!(self.start(self.epochs), (1.., StartKind::Fine)) && !self.has_clusters {
             self.look_around(data)?;
-            if let Some(layer) = self.clusters_by(self.evidence(data)?, data)? {
+            if let Some(layer) = self.clusters_now(true, data)? {
                 self.model.replace_output(layer)?;
                 self.has_clusters = true;
             }

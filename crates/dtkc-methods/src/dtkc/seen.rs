@@ -5,6 +5,8 @@
 //! together; hardly ever does it land in another class. Outlines (of sequences: their resampled values) know nothing of what
 //! was learnt, and do not share its mistakes. What all of them leave apart are mostly classes; each alone fails on some set (REPRODUCING.md).
 
+use std::collections::BTreeSet;
+
 use dtkc_core::OutputLayer;
 
 use super::regroup::Evidence;
@@ -64,9 +66,10 @@ impl Seen {
         self.images.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// The clusters that the images are in now.
-    pub(super) fn clusters(&self) -> &[u32] {
-        &self.clusters
+    /// Whether no image is in one of so many clusters now.
+    pub(super) fn has_empty_cluster(&self, clusters: usize) -> bool {
+        let used: BTreeSet<u32> = self.clusters.iter().copied().collect();
+        used.len() < clusters
     }
 
     /// The embeddings of the images, without those of their views.
@@ -107,12 +110,12 @@ impl Seen {
         Ok(Spectrum::of_eigenvalues(found.values))
     }
 
-    /// An output layer for clusters by that graph; `None` where it has none. Where there are clusters already (`now`, of every
-    /// image), only one that cuts less of the graph: what was learnt since may tell more than what they were made of.
+    /// An output layer for clusters by that graph; `None` where it has none. Unless it is wanted in any case, only one that cuts
+    /// less of the graph than the present clusters: what was learnt since may tell more than what they were made of.
     pub(super) fn output(
         &self,
         clusters: usize,
-        now: Option<&[u32]>,
+        in_any_case: bool,
         seed: u64,
         data: &dyn Passes,
     ) -> Result<Option<OutputLayer>, LearnError> {
@@ -128,8 +131,8 @@ impl Seen {
         let Some(layer) = Evidence::layer_of(self.images(), &found, clusters) else { return Ok(None) };
         // What the layer makes of them counts, not what they were.
         let cut = |of: &[u32]| graph.normalised_cut(of, clusters);
-        let is_better = now.is_none_or(|now| cut(&self.answers(&layer, clusters)) < LESS * cut(now));
-        Ok(is_better.then_some(layer))
+        let is_wanted = in_any_case || cut(&self.answers(&layer, clusters)) < LESS * cut(&self.clusters);
+        Ok(is_wanted.then_some(layer))
     }
 
     /// The cluster of every image by a layer.
@@ -213,17 +216,20 @@ mod tests {
     fn forms_that_views_join_are_one_class() {
         assert_eq!([best(&three_forms(false)), best(&three_forms(true))], [3, 2]);
         let seen = three_forms(true);
-        let found = seen.answers(&seen.output(2, None, 1, &Silent).unwrap().unwrap(), 2);
+        let found = seen.answers(&seen.output(2, true, 1, &Silent).unwrap().unwrap(), 2);
         assert!((0..60).all(|i| found[i] == found[usize::from(i % 3 == 2) * 2]), "{found:?}");
         assert_ne!(found[0], found[2]);
     }
 
     #[test]
     fn clusters_are_replaced_only_by_better_ones() {
-        let seen = three_forms(true);
         let right: Vec<u32> = (0..60).map(|i| u32::from(i % 3 == 2)).collect();
         let wrong: Vec<u32> = (0..60).map(|i| u32::from(i % 3 == 1)).collect();
-        let is_replaced = |now: &[u32]| seen.output(2, Some(now), 1, &Silent).unwrap().is_some();
+        let is_replaced = |now: &[u32]| {
+            let seen = Seen { clusters: now.to_vec(), ..three_forms(true) };
+            assert!(!seen.has_empty_cluster(2) && seen.has_empty_cluster(3));
+            seen.output(2, false, 1, &Silent).unwrap().is_some()
+        };
         assert!(is_replaced(&wrong) && !is_replaced(&right));
     }
 
@@ -235,7 +241,7 @@ mod tests {
         let row = |i: usize| if i.is_multiple_of(3) { [1.0, 0.0, 0.1, 0.0] } else { [0.0, 1.0, 0.0, 0.1] };
         seen.outlines = (0..60).flat_map(|i| row(i).map(|v: f32| v + 0.01 * random.unit() as f32)).collect();
         assert_eq!(best(&seen), 2);
-        let found = seen.answers(&seen.output(2, None, 1, &Silent).unwrap().unwrap(), 2);
+        let found = seen.answers(&seen.output(2, true, 1, &Silent).unwrap().unwrap(), 2);
         assert!(found[1] == found[2] && found[0] != found[1]);
     }
 
@@ -246,7 +252,7 @@ mod tests {
         for (rows, values) in [(&mut few.images, 48), (first, 48), (second, 48), (&mut few.outlines, 32)] {
             rows.truncate(values);
         }
-        assert_eq!(few.output(3, None, 1, &Silent).unwrap(), None);
-        assert_eq!(Seen::default().output(3, None, 1, &Silent).unwrap(), None);
+        assert_eq!(few.output(3, true, 1, &Silent).unwrap(), None);
+        assert_eq!(Seen::default().output(3, true, 1, &Silent).unwrap(), None);
     }
 }

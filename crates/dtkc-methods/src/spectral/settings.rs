@@ -47,6 +47,8 @@ pub const PRESETS: [&str; 2] = ["published", "outlines"];
 /// network only; after twenty epochs its scores on the images it learnt from were within .002 of the clusters' own.
 pub fn preset(name: &str) -> (Settings, TrainPlan) {
     let mut settings = Settings::default();
+    // The network only learns what the graph says: large images are looked at in less detail, as `plus` does.
+    settings.network.reduce = 0;
     if name == PRESETS[1] {
         (settings.by, settings.affinity) = (Likeness::Auto, Affinity::Mutual);
     }
@@ -73,6 +75,9 @@ impl MethodTable for Settings {
     }
 
     fn suit(&mut self, input: ItemShape) -> Option<String> {
+        if input.image().is_none() {
+            self.network.reduce = 1;
+        }
         network::suit(&mut self.network, input)
     }
 
@@ -100,5 +105,17 @@ mod tests {
         assert!(check(5000).contains("the most is 1000"));
         Settings::default().check_task(ItemShape::Sequence { dim: 3 }, 4).unwrap();
         PRESETS.iter().for_each(|name| preset(name).0.check(Method::Spectral).unwrap());
+    }
+
+    #[test]
+    fn the_network_looks_at_large_images_in_less_detail() {
+        let reduce = |input: ItemShape| {
+            let mut settings = preset(PRESETS[0]).0;
+            settings.suit(input);
+            settings.network.reduce
+        };
+        let square = |side| ItemShape::Image(dtkc_item::ImageShape { height: side, width: side, channels: 3 });
+        assert_eq!([28, 64, 128].map(|side| reduce(square(side))), [1, 2, 4]);
+        assert_eq!(reduce(ItemShape::Sequence { dim: 3 }), 1);
     }
 }

@@ -23,6 +23,7 @@ Examples:
   dtkc-train compare --data photos.h5 usps.h5 --clusters photos=12 --out cmp
   dtkc-train compare --data usps.h5 --preset dtkc=authors --set ddc.loss.sigma=0.3 --set plan.batch=240 --out cmp
   dtkc-train compare --data usps.h5 --methods dec,dec+lambda=0.01,ddc,ddc+preset=authors --runs 10 --out cmp
+  dtkc-train compare --data usps.h5 --methods all --epochs 20 --set spectral.plan.epochs=5 --out cmp
   dtkc-train compare --data usps.h5 coil.h5 --skip coil/dtkc --out cmp
   dtkc-train compare --tables --against paper --out cmp       only writes the tables again
 
@@ -66,10 +67,11 @@ pub(crate) struct Args {
     /// Preset of a method; may be repeated.
     #[arg(long, value_name = "METHOD=NAME")]
     preset: Vec<String>,
-    /// Any setting of a method (`dtkc.loss.sigma=0.3`), or of all (`plan`, `run`, `prune`); may be repeated.
+    /// Any setting of a method (`dtkc.loss.sigma=0.3`, `dec.plan.epochs=20`), or of all (`plan`, `run`, `prune`); may be
+    /// repeated. A method's own wins.
     #[arg(long, value_name = "METHOD.KEY=VALUE")]
     set: Vec<String>,
-    /// Most epochs of a restart [default: as the preset says].
+    /// Most epochs of a restart, but for methods with their own (--set dec.plan.epochs=20) [default: as the preset says].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     epochs: Option<u32>,
     /// Seed of every run.

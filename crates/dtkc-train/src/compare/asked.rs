@@ -144,7 +144,8 @@ impl PassedOn {
         let mut flag =
             |name: &str, value: Option<String>| words.extend(value.map(|v| [name.to_owned(), v]).into_iter().flatten());
         flag("--preset", variant.preset().or_else(|| self.preset(method)).map(str::to_owned));
-        flag("--epochs", self.epochs.filter(|_| !variant.changes("plan.epochs")).map(|n| n.to_string()));
+        let has_own_epochs = variant.changes("plan.epochs") || self.changes_of(method, "plan.epochs");
+        flag("--epochs", self.epochs.filter(|_| !has_own_epochs).map(|n| n.to_string()));
         flag("--seed", self.seed.map(|n| n.to_string()));
         for setting in self.sets(method) {
             flag("--set", Some(setting.to_owned()));
@@ -171,13 +172,18 @@ impl PassedOn {
             .map(|(_, name)| name)
     }
 
-    /// The settings of a method, as `fit --set` takes them.
+    /// Whether a setting is changed for this method, and not for all.
+    fn changes_of(&self, method: Method, key: &str) -> bool {
+        let names =
+            |word: &str| word.split_once('=').map_or(word, |(name, _)| name).trim() == format!("{method}.{key}");
+        self.sets.iter().any(|word| names(word))
+    }
+
+    /// The settings of a method, as `fit --set` takes them: those of all first, so that its own win.
     fn sets(&self, method: Method) -> impl Iterator<Item = &str> {
-        self.sets.iter().filter_map(move |word| match owner(word) {
-            Ok(Some(of)) if of == method => word.split_once('.').map(|(_, rest)| rest),
-            Ok(None) => Some(word.as_str()),
-            _ => None,
-        })
+        let all = self.sets.iter().filter(|word| matches!(owner(word), Ok(None))).map(String::as_str);
+        let own = self.sets.iter().filter(move |word| matches!(owner(word), Ok(Some(of)) if of == method));
+        all.chain(own.filter_map(|word| word.split_once('.').map(|(_, rest)| rest)))
     }
 }
 
@@ -271,11 +277,16 @@ mod tests {
             ..PassedOn::default()
         };
         told.check(&Method::ALL.map(Variant::from)).unwrap();
-        let expected = "--clusters 10 --preset paper --epochs 7 --set loss.lambda=0.1 --set plan.batch=24 --no-prune";
+        let expected = "--clusters 10 --preset paper --epochs 7 --set plan.batch=24 --set loss.lambda=0.1 --no-prune";
         assert_eq!(told.deciding(&variant("dtkc"), 10).join(" "), expected);
         let expected = "--clusters 3 --epochs 7 --set plan.batch=24 --set plan.patience=3 --no-prune";
         assert_eq!(told.deciding(&variant("ddc"), 3).join(" "), expected);
-        let expected = "--clusters 3 --preset authors --set loss.lambda=0.1 --set plan.batch=24 --set loss.kernel=naive \
+        let longer =
+            PassedOn { sets: words(&["spectral.plan.epochs=3", "plan.epochs=5"]), epochs: Some(7), ..told.clone() };
+        let expected = "--clusters 3 --set plan.epochs=5 --set plan.epochs=3 --no-prune";
+        assert_eq!(longer.deciding(&variant("spectral"), 3).join(" "), expected, "its own epochs win over the flag");
+        assert!(longer.deciding(&variant("dec"), 3).join(" ").contains("--epochs 7"));
+        let expected = "--clusters 3 --preset authors --set plan.batch=24 --set loss.lambda=0.1 --set loss.kernel=naive \
                         --set loss.lambda=0.2 --set plan.epochs=9 --set plan.prune=true";
         let own = variant("dtkc+plan.prune=true+preset=authors+lambda=0.2+plan.epochs=9+loss.kernel=naive");
         assert_eq!(told.deciding(&own, 3).join(" "), expected, "its own changes come last and win");
