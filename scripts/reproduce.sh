@@ -1,26 +1,29 @@
 #!/usr/bin/env bash
-# Runs the experiments of REPRODUCING.md; each ends with the table of its restarts. A run that was stopped goes on where
-# it was; of a run that is done only the table is printed.
+# Runs the experiments of REPRODUCING.md; each ends with its table. What was stopped goes on where it was; of what is done
+# only the table is printed.
 #
 #   scripts/reproduce.sh DATA OUT [ROW...]
 #
-# DATA: a folder with usps/usps.h5, mnist/ and fashion-mnist/ (the gzipped IDX files of each). OUT: where datasets and run
-# folders go. ROW: names of the list below; all of them without any. DTKC_BIN: folder with the programs. THREADS: of
-# each run (default: all cores; the result does not depend on it).
+# DATA: a folder with usps/usps.h5, mnist/ and fashion-mnist/ (the gzipped IDX files of each), coil-100/ (a zip of its images),
+# svhn/ (train_32x32*.mat). OUT: where datasets and run folders go. ROW: names of the two lists below; all of them without
+# any. DTKC_BIN: folder with the programs. THREADS: of each run (default: all cores; the result does not depend on it).
 set -euo pipefail
-rows='
-usps-dtkc-plus        usps    10  8
-usps-ddc-plus         usps    10  6
-usps-dtkc-authors     usps     5 10
-usps-ddc-authors      usps     5 10
-usps-dtkc-tk-uco      usps     5 10
-usps-ddc-tk-uco       usps     5 10
-mnist-dtkc-plus       mnist    3  4
-mnist-dtkc-authors    mnist    1  2
-fashion-dtkc-plus     fashion  3  3
-fashion-dtkc-authors  fashion  1  2
+# The default command on each set: name, dataset, clusters.
+defaults='
+glyphs   glyphs   10
+usps     usps28   10
+mnist    mnist    10
+fashion  fashion  10
+svhn     svhn     10
+coil     coil    100
 '
-[ $# -ge 2 ] || { sed -n '2,9p' "$0" >&2; exit 2; }
+# Comparisons at equal seeds: name, datasets, flags of `dtkc-train compare`.
+comparisons='
+companions        usps28,fashion10k  --methods ddc,dtkc --runs 5 --epochs 10
+methods-usps      usps               --methods dec,dec+lambda=0.01,idec,idec+lambda=0.01,dcn,dcn+lambda=0.01 --runs 5 --epochs 10 --set dec.pretraining.epochs=15 --set idec.pretraining.epochs=15 --set dcn.pretraining.epochs=15
+methods-mnist     mnist              --methods kmeans,dec,idec,dcn --runs 3 --epochs 10 --set dec.pretraining.epochs=20 --set idec.pretraining.epochs=20 --set dcn.pretraining.epochs=20
+'
+[ $# -ge 2 ] || { sed -n '2,10p' "$0" >&2; exit 2; }
 data=$1 out=$2
 shift 2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -33,13 +36,23 @@ if [ -z "${DTKC_BIN:-}" ]; then
   DTKC_BIN=${CARGO_TARGET_DIR:-$here/target}/release
 fi
 
-dataset() { # dataset NAME: imports it unless it is there
+import() { "$DTKC_BIN/dtkc-data" import "$@"; }
+
+dataset() { # dataset NAME: makes it unless it is there
   local file=$out/$1.h5
   [ -e "$file" ] && return
   case $1 in
-    usps) "$DTKC_BIN/dtkc-data" import "$data/usps/usps.h5" --size 32x32 --out "$file" ;;
-    mnist) "$DTKC_BIN/dtkc-data" import "$data/mnist/train-images-idx3-ubyte.gz" --out "$file" ;;
-    fashion) "$DTKC_BIN/dtkc-data" import "$data/fashion-mnist/train-images-idx3-ubyte.gz" --out "$file" ;;
+    glyphs) "$DTKC_BIN/dtkc-data" synth --kind glyphs --count 6000 --seed 1 --out "$file" ;;
+    usps) import "$data/usps/usps.h5" --size 32x32 --out "$file" ;;
+    usps28) import "$data/usps/usps.h5" --size 28x28 --out "$file" ;;
+    mnist) import "$data/mnist/train-images-idx3-ubyte.gz" --out "$file" ;;
+    fashion) import "$data/fashion-mnist/train-images-idx3-ubyte.gz" --out "$file" ;;
+    coil) import "$data"/coil-100/*.zip --out "$file" ;;
+    svhn) import "$data"/svhn/train_32x32*.mat --out "$file" ;;
+    *10k)
+      dataset "${1%10k}"
+      "$DTKC_BIN/dtkc-data" subset "$out/${1%10k}.h5" --sample 10000 --seed 1 --out "$file"
+      ;;
   esac
 }
 
@@ -52,19 +65,25 @@ wanted() { # wanted NAME LIST...: whether NAME is in the list, or the list is em
 }
 
 for one in "$@"; do
-  grep -q "^$one " <<<"$rows" || { echo "error: there is no row $one; see the head of this script" >&2; exit 2; }
+  grep -q "^$one " <<<"$defaults$comparisons" || { echo "error: there is no row $one; see the head of this script" >&2; exit 2; }
 done
-while read -r name set runs epochs; do
-  [ -z "$name" ] && continue
-  wanted "$name" "$@" || continue
-  run=$out/$name
-  method=${name#*-} preset=${name#*-*-}
-  method=${method%%-*}
+while read -r name set clusters; do
+  [ -n "$name" ] && wanted "$name" "$@" || continue
   dataset "$set"
-  if [ -e "$run/config.toml" ]; then
-    "$DTKC_BIN/dtkc-train" resume "$run" --no-export
+  if [ -e "$out/$name/config.toml" ]; then
+    "$DTKC_BIN/dtkc-train" resume "$out/$name"
   else
-    "$DTKC_BIN/dtkc-train" fit --data "$out/$set.h5" --clusters 10 --out "$run" --method "$method" --preset "$preset" \
-      --runs "$runs" --epochs "$epochs" --seed 1 --no-prune --no-export --threads "${THREADS:-0}"
+    "$DTKC_BIN/dtkc-train" fit --data "$out/$set.h5" --clusters "$clusters" --seed 1 --threads "${THREADS:-0}" --out "$out/$name"
   fi
-done <<<"$rows"
+done <<<"$defaults"
+while read -r name sets flags; do
+  [ -n "$name" ] && wanted "$name" "$@" || continue
+  files=()
+  for set in ${sets//,/ }; do
+    dataset "$set"
+    files+=("$out/$set.h5")
+  done
+  read -ra words <<<"$flags"
+  "$DTKC_BIN/dtkc-train" compare --data "${files[@]}" --seed 1 --threads "${THREADS:-0}" --no-export --against paper \
+    "${words[@]}" --out "$out/$name"
+done <<<"$comparisons"
