@@ -6,6 +6,7 @@ is used for it. shap draws background images and places by itself with NumPy's g
 its two calls of that generator are answered with the draws of our program; beside it stand shap's own draws, as many and
 ten times as many, which show how much of a difference is chance.
 """
+import csv
 import pathlib
 import subprocess
 import sys
@@ -123,17 +124,21 @@ def main(program, model, data, work):
     began = time.monotonic()
     theirs, clusters = at_our_draws(explainer, x, len(background))
     shap_took = time.monotonic() - began
-    table = np.genfromtxt(out / "explanations.csv", delimiter=",", names=True, dtype=None, encoding="utf-8")
-    assert (table["cluster"][:SHAP_IMAGES] == clusters.numpy().ravel()).all(), "other clusters"
+    with open(out / "explanations.csv", newline="") as file:
+        table = list(csv.DictReader(file))[:SHAP_IMAGES]
+    assert [int(row["cluster"]) for row in table] == clusters.ravel().tolist(), "other clusters"
+    wanted = np.array([float(row["value"]) - float(row["expected"]) for row in table])
+    missed = lambda maps: np.abs(maps.reshape(len(maps), -1).sum(1) - wanted).mean()
     same = correlations(ours, theirs[..., 0])
     apart = np.abs(ours - theirs[..., 0]).max() / np.abs(theirs).max()
     print(f"{model}: {IMAGES} images in {took:.1f} s; shap {SHAP_IMAGES} in {shap_took:.1f} s, {SAMPLES} draws each")
     print(f"equal draws: correlation {same.mean():.6f} on average, {same.min():.6f} at least; "
-          f"largest difference {apart:.1e} of the largest value")
+          f"largest difference {apart:.1e} of the largest value; sums miss {missed(ours):.4f} of {np.abs(wanted).mean():.4f}")
     for samples in (SAMPLES, 10 * SAMPLES):
         free, _ = explainer.shap_values(x, nsamples=samples, ranked_outputs=1, rseed=7)
         other = correlations(ours, free[..., 0])
-        print(f"shap's own {samples} draws: correlation {other.mean():.4f} on average, {other.min():.4f} at least")
+        print(f"shap's own {samples} draws: correlation {other.mean():.4f} on average, {other.min():.4f} at least; "
+              f"sums miss {missed(free):.4f}")
     if not same.min() >= LEAST:
         sys.exit(f"error: the maps differ from shap's (correlation {same.min():.4f}, at least {LEAST} is wanted)")
 

@@ -44,7 +44,9 @@ class SplitMix:
 def draws(seed, image, samples, backgrounds):
     """Pairs of a background image and a place on the way from it, for image number `image`."""
     random = SplitMix(seed ^ ((image * 0xD1342543DE82EF95) & MASK))
-    order, parts = random.order(backgrounds), random.order(samples)
+    order = random.order(backgrounds)
+    rounds = range(0, samples, backgrounds)
+    parts = [first + part for first in rounds for part in random.order(min(backgrounds, samples - first))]
     return [
         (order[turn % backgrounds], np.float32((part + random.unit()) / samples)) for turn, part in enumerate(parts)
     ]

@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use super::{print, print_json};
 
-/// A larger error of a map's sum, on average, is worth a warning.
-const LARGE_ERROR: f64 = 0.05;
+/// A larger error of maps' sums, as a part of what they explain, is worth a warning.
+const LARGE_ERROR: f64 = 0.25;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -140,7 +140,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         print(&made.text())?
     }
     if made.completeness.mean_error > LARGE_ERROR * made.completeness.mean_difference {
-        terminal.warn("the maps' sums miss what they explain by more than a twentieth; use more --samples");
+        terminal
+            .warn("the maps' sums miss what they explain by more than a quarter; use more --samples, or --of score");
     }
     Ok(())
 }

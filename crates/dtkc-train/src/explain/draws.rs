@@ -1,8 +1,9 @@
 //! Which background image and which place on the way from it each draw takes.
 //!
-//! Places are one in each of as many equal parts of the way as there are draws, and background images come in turn: the
-//! expectation is that of independent draws, the error of its estimate is smaller. The generator is small enough to be
-//! written again elsewhere, which `scripts/check-shap.py` does to give `shap` the same draws.
+//! Places are one in each of as many equal parts of the way as there are draws. Background images come in turn, and where
+//! each comes several times, each has its places spread over the whole way. The expectation is that of independent draws.
+//! The generator is small enough to be written again elsewhere, which `scripts/check-shap.py` does to give `shap` the same
+//! draws.
 
 /// One draw: a background image and a place between it (0) and the image that is explained (1).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,7 +16,13 @@ pub(super) struct Draw {
 pub(super) fn draws(seed: u64, image: usize, samples: usize, backgrounds: usize) -> Vec<Draw> {
     let mut random = SplitMix(seed ^ (image as u64).wrapping_mul(0xd134_2543_de82_ef95));
     let order = random.order(backgrounds);
-    let parts = random.order(samples);
+    // In a round every background image has a part of its own; the rounds follow each other on the way.
+    let rounds = (0..samples).step_by(backgrounds.max(1));
+    let round = |first: usize| {
+        let order = random.order(backgrounds.min(samples - first));
+        order.into_iter().map(move |part| first + part).collect::<Vec<_>>()
+    };
+    let parts: Vec<usize> = rounds.flat_map(round).collect();
     let draw = |(turn, part): (usize, usize)| {
         let place = (part as f64 + random.unit()) / samples as f64;
         Draw { background: order[turn % backgrounds], place: place as f32 }
@@ -62,8 +69,14 @@ mod tests {
         parts.sort_unstable();
         assert_eq!(parts, (0..40).collect::<Vec<_>>());
         for background in 0..10 {
-            assert_eq!(all.iter().filter(|draw| draw.background == background).count(), 4);
+            let places = all.iter().filter(|draw| draw.background == background).map(|draw| draw.place);
+            let quarters: Vec<usize> = places.map(|place| (place * 4.0) as usize).collect();
+            assert_eq!(quarters, [0, 1, 2, 3], "each background image is seen from everywhere");
         }
+        let uneven = draws(7, 3, 25, 10);
+        let mut parts: Vec<usize> = uneven.iter().map(|draw| (draw.place * 25.0) as usize).collect();
+        parts.sort_unstable();
+        assert_eq!(parts, (0..25).collect::<Vec<_>>());
         assert!(all.iter().all(|draw| (0.0..1.0).contains(&draw.place)));
     }
 
