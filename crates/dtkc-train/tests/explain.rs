@@ -36,8 +36,9 @@ fn every_method_can_be_explained() {
         let data = place.dataset("a.h5", 120, true);
         let (trained, out) = (place.path("run"), place.path("why"));
         run(&mut fit(method, &data, &trained, &["--runs", "1", "--epochs", "2"]));
-        let made = json(&mut explain(&trained, &data, &out, &["--count", "4", "--samples", "60"]));
-        assert_eq!((made["images"].as_u64(), made["samples"].as_u64()), (Some(4), Some(60)), "{method}");
+        let flags = ["--count", "4", "--samples", "480", "--of", "score"];
+        let made = json(&mut explain(&trained, &data, &out, &flags));
+        assert_eq!((made["images"].as_u64(), made["samples"].as_u64()), (Some(4), Some(480)), "{method}");
         let number = |key: &str| made["completeness"][key].as_f64().unwrap();
         assert!(number("mean_error") < 0.1 * number("mean_difference"), "{method}: {made}");
         let maps = maps(&out);

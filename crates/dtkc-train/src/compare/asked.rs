@@ -210,7 +210,7 @@ fn split_preset(word: &str) -> Result<(Method, &str), TrainError> {
     Ok((method.trim().parse()?, name.trim()))
 }
 
-/// A setting that means all of `methods`, as [`PassedOn::sets`] has it.
+/// A setting that means all of `methods`, in the words that [`PassedOn`] takes.
 pub fn of_all(word: &str, methods: &[Method]) -> Vec<String> {
     let first = word.split(['.', '=']).next().unwrap_or_default().trim();
     match EVERYBODYS.contains(&first) {

@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 
 use dtkc_dataset::Dataset;
 use dtkc_files::Sources;
+use dtkc_human as human;
 use dtkc_image::{Limits, Preparer};
 use dtkc_item::{ImageSpec, ItemError, ItemKind};
 use dtkc_observe::Observer;
 use dtkc_source::{BodyReader, Found, Input};
 
 use crate::error::TrainError;
+
+/// Most bytes of pixels that are held.
+const MOST_BYTES: usize = 1 << 30;
 
 /// Where images come from, in order.
 #[derive(Debug)]
@@ -67,6 +71,7 @@ impl Pictures {
         let totals = self.inputs.iter().map(|input| input.count(observer)).collect::<Result<Vec<_>, _>>()?;
         let all: Vec<usize> = (0..totals.iter().sum()).collect();
         let chosen = dtkc_dataset::sample(&all, count, seed);
+        check_size(chosen.len(), self.spec)?;
         let mut reader = Reader {
             preparer: Preparer::new(self.spec, Limits::default()),
             bodies: BodyReader::new(Limits::default().max_bytes),
@@ -87,6 +92,21 @@ impl Pictures {
             true => Err(TrainError::Mismatch("the input holds no image that can be read; name another".into())),
             false => Ok(reader.named),
         }
+    }
+}
+
+fn check_size(count: usize, spec: ImageSpec) -> Result<(), TrainError> {
+    let bytes = count.saturating_mul(spec.bytes());
+    match bytes > MOST_BYTES {
+        true => Err(TrainError::Setting(format!(
+            "{} images of {} x {} pixels would take {}, more than {}; explain fewer at a time with --count",
+            human::count(count as u64),
+            spec.width,
+            spec.height,
+            human::bytes(bytes as u64),
+            human::bytes(MOST_BYTES as u64)
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -182,5 +202,59 @@ impl Reader<'_> {
 
     fn check_stop(&self) -> Result<(), TrainError> {
         if self.observer.stop() { Err(TrainError::Stopped) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use dtkc_item::{Color, ImageShape, Resize};
+    use dtkc_observe::Silent;
+    use dtkc_testing::Set;
+
+    use super::*;
+
+    const SPEC: ImageSpec = ImageSpec { height: 4, width: 5, color: Color::Gray, resize: Resize::Stretch };
+
+    #[test]
+    fn a_sample_is_in_order_and_goes_through_all_inputs() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let same = Set::new(SPEC.shape(), 30).with_paths().write(Path::new(&text("a.h5")));
+        let large = ImageShape { height: 8, width: 10, channels: 3 };
+        Set::new(large, 5).write(Path::new(&text("b.h5")));
+        image::GrayImage::from_pixel(9, 9, image::Luma([7])).save(text("c.png")).unwrap();
+        let inputs = [text("a.h5"), text("b.h5"), text("c.png")];
+        let pictures = Pictures::open(&inputs, SPEC).unwrap();
+        let all = pictures.sample(100, 1, &Silent).unwrap();
+        assert_eq!((all.names.len(), all.pixels.len()), (36, 36 * SPEC.bytes()));
+        assert_eq!(all.names[29], "folder/29.png");
+        assert_eq!(
+            all.names[30..],
+            [
+                format!("{}#0", inputs[1]),
+                format!("{}#1", inputs[1]),
+                format!("{}#2", inputs[1]),
+                format!("{}#3", inputs[1]),
+                format!("{}#4", inputs[1]),
+                inputs[2].clone()
+            ]
+        );
+        assert_eq!(all.pixels[29 * SPEC.bytes()..30 * SPEC.bytes()], dtkc_testing::image(SPEC.shape(), 29));
+        assert_eq!(all.pixels[35 * SPEC.bytes()..], [7; 20]);
+        let some = pictures.sample(12, 1, &Silent).unwrap();
+        let places: Vec<usize> =
+            some.names.iter().map(|name| all.names.iter().position(|n| n == name).unwrap()).collect();
+        assert!(places.len() == 12 && places.is_sorted(), "{places:?}");
+        assert!(some.pixels == places.iter().flat_map(|p| &all.pixels[p * 20..][..20]).copied().collect::<Vec<_>>());
+        assert!(pictures.sources().has_file(&same));
+    }
+
+    #[test]
+    fn what_would_not_fit_into_memory_is_refused() {
+        let large = ImageSpec { height: 1024, width: 1024, color: Color::Rgb, resize: Resize::Fit };
+        check_size(341, large).unwrap();
+        let text = check_size(342, large).unwrap_err().to_string();
+        assert!(text.contains("342 images of 1024 x 1024 pixels") && text.contains("--count"), "{text}");
     }
 }

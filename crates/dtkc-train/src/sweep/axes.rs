@@ -58,9 +58,9 @@ pub struct Point {
 
 /// All points. DTKC without companion objectives (`loss.lambda` 0) is DDC, and so it is run.
 pub fn points(method: Method, axes: &[Axis], join: Join) -> Result<Vec<Point>, TrainError> {
-    if let Some((place, twin)) = axes.iter().enumerate().find(|(i, axis)| axes[..*i].iter().any(|a| a.key == axis.key))
-    {
-        let text = format!("--vary names {} twice (the {}. time); give all its values at once", twin.key, place + 1);
+    let is_twin = |(i, axis): &(usize, &Axis)| axes[..*i].iter().any(|before| before.key == axis.key);
+    if let Some((_, twin)) = axes.iter().enumerate().find(is_twin) {
+        let text = format!("--vary names {} twice; give all its values at once", twin.key);
         return Err(TrainError::Setting(text));
     }
     let rows = match join {
@@ -108,11 +108,9 @@ fn variant(method: Method, axes: &[Axis], values: &[String]) -> Result<Variant, 
     let is_zero = |value: &str| value.parse::<f64>().is_ok_and(|value| value == 0.0);
     let pairs = || axes.iter().map(|axis| axis.key.as_str()).zip(values);
     let without = method == Method::Dtkc && pairs().any(|(key, value)| is_lambda(key) && is_zero(value));
-    let (method, kept): (Method, fn(&str) -> bool) = match without {
-        true => (Method::Ddc, |key| !matches!(key, "lambda" | "loss.lambda")),
-        false => (method, |_| true),
-    };
-    let changes = pairs().filter(|(key, _)| kept(key)).map(|(key, value)| format!("+{key}={value}"));
+    let method = if without { Method::Ddc } else { method };
+    let kept = pairs().filter(|(key, _)| !(without && is_lambda(key)));
+    let changes = kept.map(|(key, value)| format!("+{key}={value}"));
     format!("{}{}", method.name(), changes.collect::<String>()).parse()
 }
 

@@ -18,7 +18,7 @@ const LEGEND: &str = "best: the restart with the lowest loss, which is chosen wi
 
 /// Where the files of a sweep at `root` over these datasets are.
 pub fn paths<'a>(root: &Path, sets: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
-    let plots = sets.map(|name| plot_name(name));
+    let plots = sets.map(plot_name);
     ["sweep.md", "sweep.csv", "sweep.json"]
         .map(String::from)
         .into_iter()

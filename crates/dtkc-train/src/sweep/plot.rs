@@ -216,7 +216,8 @@ impl Scale {
         let size = 10f64.powf((range / 4.0).log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * size).into_iter().find(|step| range / step <= 5.0);
         let step = step.unwrap_or(range);
-        Self { low: (low / step).floor() * step, high: (high / step).floor() * step + step, step, top }
+        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+        Self { low, high: if high > low { high } else { low + step }, step, top }
     }
 
     fn y(&self, value: f64) -> f64 {
