@@ -40,7 +40,7 @@ fn every_method_can_be_explained() {
         let made = json(&mut explain(&trained, &data, &out, &flags));
         assert_eq!((made["images"].as_u64(), made["samples"].as_u64()), (Some(4), Some(480)), "{method}");
         let number = |key: &str| made["completeness"][key].as_f64().unwrap();
-        assert!(number("mean_error") < 0.1 * number("mean_difference"), "{method}: {made}");
+        assert!(number("mean_error") < 0.2 * number("mean_difference"), "{method}: {made}");
         let maps = maps(&out);
         assert_eq!(maps.len(), 4 * SIDE * SIDE);
         assert!(maps.iter().all(|value| value.is_finite()) && maps.iter().any(|value| *value != 0.0), "{method}");

@@ -15,7 +15,7 @@ const WIDTH: f64 = 720.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 20.0;
 /// Above the first panel.
-const HEAD: f64 = 34.0;
+const HEAD: f64 = 48.0;
 const PANEL: f64 = 210.0;
 /// Below a panel: values and the name of the setting.
 const FOOT: f64 = 52.0;
