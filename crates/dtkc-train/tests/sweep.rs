@@ -94,8 +94,8 @@ fn a_sweep_that_was_stopped_goes_on_to_the_same_table() {
     use dtkc_testing::wait_until;
     use std::process::{Command, Stdio};
     let place = Place::new();
-    let a = place.dataset("a.h5", 400, true);
-    let flags = ["--vary", "loss.sigma=0.15,0.45", "--method", "ddc", "--runs", "2", "--epochs", "30"];
+    let a = place.dataset("a.h5", 240, true);
+    let flags = ["--vary", "loss.sigma=0.15,0.45", "--method", "ddc", "--runs", "2", "--epochs", "20"];
     let (whole, broken) = (place.path("whole"), place.path("broken"));
     sweep(&a, &whole, &flags).assert().success();
 
