@@ -187,7 +187,7 @@ pub fn models() -> Vec<Vec<u8>> {
     centres.layers.push(Layer::StudentT { centres: Weights::new(shape, rows) });
     let metadata = model::metadata(model::SIDE, model::CLUSTERS);
     let centres = dtkc_onnx::write(&centres, &metadata).unwrap_or_default();
-    let whole = vec![model::model(1), model::sequence_model(1, 2), centres];
+    let whole = [model::model(1), model::sequence_model(1, 2), centres];
     // With a checksum nothing that was changed about a graph would be looked at.
     let unchecked = whole.iter().map(|bytes| renamed(bytes, b"dtkc.graph_sha256", b"else.graph_sha256"));
     unchecked.chain(whole.iter().cloned()).collect()
