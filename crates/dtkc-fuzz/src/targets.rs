@@ -219,7 +219,14 @@ fn cluster_names() -> anyhow::Result<Execute> {
 fn model() -> anyhow::Result<Execute> {
     Ok(Box::new(|bytes| {
         let _ = dtkc_infer::ModelFile::from_bytes("model", bytes.to_vec());
-        Ok(())
+        // Its layers, which `dtkc-train explain` reads: what comes back must be written as it was.
+        match dtkc_onnx::read_network(bytes) {
+            Ok((network, metadata)) => match dtkc_onnx::write(&network, &metadata) {
+                Ok(again) if dtkc_onnx::read_network(&again).is_ok_and(|(same, _)| same == network) => Ok(()),
+                other => Err(format!("its layers cannot be written again: {:?}", other.map(|bytes| bytes.len()))),
+            },
+            Err(_) => Ok(()),
+        }
     }))
 }
 

@@ -63,6 +63,9 @@ pub enum OnnxError {
          it on purpose, remove its metadata entry `dtkc.graph_sha256`)"
     )]
     Altered,
+    /// A model whose layers cannot be read back.
+    #[error("the model's layers cannot be read back: {0}")]
+    Layers(String),
     /// Graph and metadata of the file contradict each other.
     #[error("the model's graph and its metadata disagree: {0}; export the model again")]
     Disagreement(String),

@@ -1,4 +1,4 @@
-//! A frozen network as one ONNX file with preprocessing and metadata, and that metadata read back.
+//! A frozen network as one ONNX file with preprocessing and metadata, and both read back.
 //!
 //! A trainer describes its network as a [`Network`]: a plain list of layers with their weights. [`write()`] turns
 //! it into the bytes of a self-contained ONNX file (opset 18):
@@ -15,10 +15,12 @@
 //! sequences, so that any ONNX runtime in any language can use the file. What stands behind a sequence's length never
 //! changes an answer. What a reader needs to know beside the graph (how to resize, what the
 //! clusters are called, where the model came from) is in the file's `metadata_props`, see [`Metadata`].
+//! [`read_network`] gives the layers of a model for images back, to whoever wants to do more with them than to run the file.
 //!
 //! The crate knows nothing of training: a program that only reads model files does not link burn.
 
 mod error;
+mod layers;
 mod metadata;
 mod network;
 mod proto;
@@ -29,6 +31,7 @@ pub mod testing;
 mod write;
 
 pub use error::OnnxError;
+pub use layers::read_network;
 pub use metadata::{Cluster, ImageInput, InputSpec, Metadata, Parity, Provenance, SCHEMA};
 pub use network::{GruOutput, GruWeights, Layer, Network, Weights};
 pub use read::{Largest, MAX_BYTES, fingerprint, largest_values, read_metadata, with_metadata};

@@ -195,6 +195,17 @@ impl Network {
         Ok(self.check()?.embedding)
     }
 
+    /// Numbers in all values between layers together, for one item: what memory of a pass that keeps them goes with.
+    /// A sequence counts with one step. [`Layer::StudentT`] has a value for each feature of each centre.
+    pub fn values(&self) -> Result<usize, OnnxError> {
+        let between = self.check()?.sizes.into_iter().map(|size| size.dims().iter().product::<usize>());
+        let within = self.layers.iter().map(|layer| match layer {
+            Layer::StudentT { centres } => centres.data.len(),
+            _ => 0,
+        });
+        Ok(between.chain(within).fold(0, usize::saturating_add))
+    }
+
     /// Renumbers the clusters: new cluster `i` is the old cluster `order[i]`. The columns of the last dense layer, or the
     /// centres, are permuted, so the probabilities stay the same in another order.
     pub fn reorder_clusters(&mut self, order: &[usize]) -> Result<(), OnnxError> {

@@ -34,7 +34,8 @@ pub fn read_metadata(bytes: &[u8]) -> Result<Metadata, OnnxError> {
     Ok(read(bytes)?.1)
 }
 
-fn read(bytes: &[u8]) -> Result<(Graph, Metadata), OnnxError> {
+/// The graph and the metadata of a file that passed all checks.
+pub(crate) fn read(bytes: &[u8]) -> Result<(Graph, Metadata), OnnxError> {
     let model = parse(bytes)?;
     let Some(graph) = model.graph else {
         return Err(OnnxError::Damaged("it has no graph".into()));
@@ -250,13 +251,13 @@ fn without_metadata(bytes: &[u8]) -> Result<Vec<u8>, OnnxError> {
 }
 
 /// A top-level field of a serialised message: its tag and where it lies, key included.
-struct Field {
-    tag: u64,
-    range: std::ops::Range<usize>,
+pub(crate) struct Field {
+    pub tag: u64,
+    pub range: std::ops::Range<usize>,
 }
 
 /// Splits a serialised message into its fields without understanding them.
-fn fields(bytes: &[u8]) -> Result<Vec<Field>, OnnxError> {
+pub(crate) fn fields(bytes: &[u8]) -> Result<Vec<Field>, OnnxError> {
     let cut = || OnnxError::Damaged("a field is cut short".into());
     let mut fields = Vec::new();
     let mut position = 0;

@@ -31,6 +31,9 @@ pub enum TrainError {
     /// The model file could not be run.
     #[error(transparent)]
     Infer(#[from] dtkc_infer::InferError),
+    /// Images cannot be found.
+    #[error(transparent)]
+    Source(#[from] dtkc_source::SourceError),
     /// The output is a file.
     #[error("{} is a file, not a folder; choose another --out", path.display())]
     NotAFolder {

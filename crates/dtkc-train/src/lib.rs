@@ -8,7 +8,8 @@
 //! | pruning, choice of k, another run's pretraining | [`prune`], [`auto_k`], [`pretrained`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
 //! | signs that clusters are not what was hoped for | [`monitor`], [`warnings`] |
-//! | many runs beside each other | [`compare`] |
+//! | many runs beside each other; one method with several settings | [`compare`], [`sweep`] |
+//! | which pixels speak for a cluster | [`explain`] |
 //! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`] |
 //! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`], [`mod@batch`] |
 
@@ -24,6 +25,7 @@ pub mod data;
 pub mod device;
 pub mod error;
 pub mod evaluate;
+pub mod explain;
 pub mod export;
 pub mod forecast;
 pub mod log;
@@ -38,6 +40,7 @@ pub mod restart;
 pub mod run_dir;
 pub mod saved;
 pub mod summary;
+pub mod sweep;
 pub mod trainer;
 pub mod warnings;
 

@@ -1,4 +1,4 @@
-//! `dtkc-train`: trains, resumes, evaluates, exports.
+//! `dtkc-train`: trains, resumes, evaluates, exports, explains, compares.
 
 mod commands;
 

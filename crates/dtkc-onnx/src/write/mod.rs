@@ -8,7 +8,7 @@ use prost::Message;
 
 use self::builder::{Builder, float, int, ints};
 use crate::network::Checked;
-use crate::proto::{DataType, Model, OperatorSet};
+use crate::proto::{DataType, Graph, Model, OperatorSet};
 use crate::read::append_metadata;
 use crate::sizes::Size;
 use crate::{Layer, Metadata, Network, OnnxError, Weights};
@@ -26,24 +26,29 @@ pub fn write(network: &Network, metadata: &Metadata) -> Result<Vec<u8>, OnnxErro
     let checked = network.check()?;
     let metadata = Metadata { embedding_size: checked.embedding, ..metadata.clone() };
     fits(&checked, &metadata)?;
-    let mut builder = Builder::default();
-    let first = match checked.input {
-        ItemShape::Image(image) => builder.preprocess(image),
-        ItemShape::Sequence { dim } => builder.valid_steps(dim),
-    };
-    builder.layers(network, &checked, first);
     let model = Model {
         ir_version: IR_VERSION,
         producer_name: "dtkc".into(),
         producer_version: metadata.provenance.tool_version.clone(),
         doc_string: about(checked.input.kind()).into(),
-        graph: Some(builder.finish(&checked)),
+        graph: Some(graph(network, &checked)),
         opset_import: vec![OperatorSet { domain: String::new(), version: OPSET }],
         metadata_props: Vec::new(),
     };
     let mut bytes = model.encode_to_vec();
     append_metadata(&mut bytes, &metadata)?;
     Ok(bytes)
+}
+
+/// The graph of a checked network.
+pub(crate) fn graph(network: &Network, checked: &Checked) -> Graph {
+    let mut builder = Builder::default();
+    let first = match checked.input {
+        ItemShape::Image(image) => builder.preprocess(image),
+        ItemShape::Sequence { dim } => builder.valid_steps(dim),
+    };
+    builder.layers(network, checked, first);
+    builder.finish(checked)
 }
 
 fn about(kind: ItemKind) -> &'static str {

@@ -153,14 +153,15 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     if !quiet {
         print(&files::markdown(&table::compare(&out, &place.record, with_paper)))?;
     }
-    complaint(&failed, cells.len()).map_or(Ok(()), |text| Err(TrainError::Mismatch(text).into()))
+    complaint(&failed, cells.len(), "comparison.md").map_or(Ok(()), |text| Err(TrainError::Mismatch(text).into()))
 }
 
-fn complaint(failed: &[Failed], cells: usize) -> Option<String> {
+/// What to say where cells failed; `table` lists the reasons.
+pub(super) fn complaint(failed: &[Failed], cells: usize, table: &str) -> Option<String> {
     let names: Vec<&str> = failed.iter().map(|failed| failed.cell.as_str()).collect();
     (!failed.is_empty()).then(|| {
         format!(
-            "{} of {} failed ({}), for the reasons above and in comparison.md; run the same command again to try again",
+            "{} of {} failed ({}), for the reasons above and in {table}; run the same command again to try again",
             failed.len(),
             human::many(cells, "cell"),
             names.join(", ")

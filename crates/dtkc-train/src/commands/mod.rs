@@ -4,9 +4,11 @@ mod bench;
 mod compare;
 mod devices;
 mod evaluate;
+mod explain;
 mod export;
 mod fit;
 mod resume;
+mod sweep;
 
 use clap::{Parser, Subcommand};
 use dtkc_cli::Terminal;
@@ -32,7 +34,9 @@ Examples:
   dtkc-train resume runs/photos                              after Ctrl-C or a crash
   dtkc-train evaluate runs/photos --data other.h5
   dtkc-train export runs/photos --out photos.onnx
+  dtkc-train explain --model runs/photos --input new/ --out why
   dtkc-train compare --data usps.h5 mnist.h5 --methods all --runs 20 --out cmp
+  dtkc-train sweep --data usps.h5 --vary loss.lambda=1,0.1,0.01,0 --runs 20 --out sweep
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted (what was done is saved).";
 
@@ -46,8 +50,12 @@ enum Command {
     Evaluate(evaluate::Args),
     /// Write the model file of a run, checked with ONNX Runtime.
     Export(export::Args),
+    /// Show which pixels of images speak for their cluster (expected gradients, as SHAP has them).
+    Explain(Box<explain::Args>),
     /// Run several methods on several datasets and write the paper's table of them.
     Compare(Box<compare::Args>),
+    /// Run one method with several values of its settings; tables and plots of them.
+    Sweep(Box<sweep::Args>),
     /// List what this build and this machine can train on.
     Devices(devices::Args),
     /// Time a training step and its parts.
@@ -61,7 +69,9 @@ impl Cli {
             Command::Resume(args) => resume::run(args),
             Command::Evaluate(args) => evaluate::run(&args),
             Command::Export(args) => export::run(&args),
+            Command::Explain(args) => explain::run(&args),
             Command::Compare(args) => compare::run(*args),
+            Command::Sweep(args) => sweep::run(*args),
             Command::Devices(args) => devices::run(&args),
             Command::Bench(args) => bench::run(&args),
         }

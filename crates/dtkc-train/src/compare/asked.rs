@@ -216,6 +216,15 @@ fn split_preset(word: &str) -> Result<(Method, &str), TrainError> {
     Ok((method.trim().parse()?, name.trim()))
 }
 
+/// A setting that means all of `methods`, in the words that [`PassedOn`] takes.
+pub fn of_all(word: &str, methods: &[Method]) -> Vec<String> {
+    let first = word.split(['.', '=']).next().unwrap_or_default().trim();
+    match EVERYBODYS.contains(&first) {
+        true => vec![word.to_owned()],
+        false => methods.iter().map(|method| format!("{method}.{word}")).collect(),
+    }
+}
+
 /// The method that a setting belongs to; `None` for all.
 fn owner(word: &str) -> Result<Option<Method>, TrainError> {
     let first = word.split(['.', '=']).next().unwrap_or_default().trim();

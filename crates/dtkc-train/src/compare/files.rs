@@ -10,6 +10,7 @@ use super::table::{Comparison, Table};
 use crate::error::TrainError;
 use dtkc_human as human;
 
+pub(crate) use csv::text as csv_text;
 pub use markdown::markdown;
 
 /// The names of all files, in the order in which they are written.
@@ -42,14 +43,14 @@ pub fn write(root: &Path, comparison: &Comparison) -> Result<(), TrainError> {
 }
 
 /// `usps: 9,298 images, 10 classes, 10 clusters`
-fn heading(table: &Table) -> String {
+pub(crate) fn heading(table: &Table) -> String {
     let Table { name, items, kind, classes, clusters, .. } = table;
     let classes = classes.map_or("no labels".into(), |classes| format!("{} classes", human::count(classes as u64)));
     format!("{name}: {} {kind}, {classes}, {clusters} clusters", human::count(*items as u64))
 }
 
 /// Sentences about a table: what is missing, what must be known.
-fn remarks(table: &Table) -> Vec<String> {
+pub(crate) fn remarks(table: &Table) -> Vec<String> {
     let open = table.open.iter().map(|open| match open.failed {
         true => format!("{} failed: {}", open.method, open.reason),
         false => format!("{}: {}", open.method, open.reason),

@@ -152,7 +152,7 @@ fn losses(rows: &[Figures]) -> Vec<Column> {
 }
 
 /// A number of size 1 or less as the paper prints it, with three digits: `.812`, `-.040`.
-pub(super) fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     match (text.as_str(), text.strip_prefix("0."), text.strip_prefix("-0.")) {
         // Nearly nothing has no sign.

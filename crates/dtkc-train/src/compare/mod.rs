@@ -19,7 +19,7 @@ mod asked;
 mod cell;
 mod child;
 pub mod files;
-mod grid;
+pub(crate) mod grid;
 pub mod paper;
 pub mod plan;
 pub mod pretraining;
@@ -28,7 +28,7 @@ mod run;
 pub mod table;
 mod variant;
 
-pub use asked::{Asked, ClustersFor, PassedOn, Selection};
+pub use asked::{Asked, ClustersFor, PassedOn, Selection, of_all};
 pub use cell::Cell;
 pub use child::STOP_WITH_INPUT;
 pub use record::{CellRecord, Place, Record, SetRecord, State};

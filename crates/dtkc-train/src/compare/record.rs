@@ -79,7 +79,7 @@ impl CellRecord {
 #[cfg(test)]
 impl SetRecord {
     /// A set of which only the name matters.
-    pub(super) fn named(name: &str) -> Self {
+    pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.into(),
             path: format!("{name}.h5").into(),

@@ -70,7 +70,7 @@ fn number(value: Option<impl ToString>) -> String {
 }
 
 /// Text that is one cell, and no formula.
-fn text(text: &str) -> String {
+pub(crate) fn text(text: &str) -> String {
     let safe = human::cell(text);
     match safe.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", safe.replace('"', "\"\"")),
