@@ -50,6 +50,8 @@ pub struct AugmentConfig {
     pub saturation: f64,
     /// Standard deviation of noise added to every value.
     pub noise: f64,
+    /// A rectangle is hidden behind the background: its sides at most, as a part of the image's.
+    pub erase: f64,
     /// What lies outside of the image.
     pub fill: Fill,
     /// Change the first view too; otherwise it is the clean image.
@@ -80,6 +82,7 @@ impl AugmentConfig {
             channel: 0.0,
             saturation: 0.0,
             noise: 0.0,
+            erase: 0.0,
             fill: Fill::Auto,
             both: false,
         }
@@ -126,6 +129,7 @@ impl AugmentConfig {
             ("channel", self.channel, 1.0, "between 0 and 1"),
             ("saturation", self.saturation, 1.0, "between 0 and 1"),
             ("noise", self.noise, 1.0, "between 0 and 1"),
+            ("erase", self.erase, 0.9, "between 0 and 0.9"),
         ];
         for (name, value, most, range) in rows {
             if !(0.0..=most).contains(&value) {

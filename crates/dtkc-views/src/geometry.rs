@@ -17,8 +17,14 @@ struct Map {
     elastic: Option<Vec<[f32; 2]>>,
 }
 
-/// Writes a random view of `image` into `view`.
-pub(crate) fn warp(image: &[f32], view: &mut [f32], size: ImageShape, config: &AugmentConfig, rng: &mut ChaCha8Rng) {
+/// Writes a random view of `image` into `view`, and tells what lies outside of the image.
+pub(crate) fn warp(
+    image: &[f32],
+    view: &mut [f32],
+    size: ImageShape,
+    config: &AugmentConfig,
+    rng: &mut ChaCha8Rng,
+) -> Outside {
     let map = Map::draw(size, config, rng);
     let sampler = Sampler { image, size, outside: Outside::of(config.fill, image, size) };
     let (cx, cy) = centre(size);
@@ -37,6 +43,7 @@ pub(crate) fn warp(image: &[f32], view: &mut [f32], size: ImageShape, config: &A
             sampler.sample(sx, sy, pixel);
         }
     }
+    sampler.outside
 }
 
 fn centre(size: ImageShape) -> (f32, f32) {

@@ -1,12 +1,13 @@
 //! Images as a network sees them, and random views of them: geometry and colour, on the CPU, from our own generator.
 //!
 //! A view is made of the image as the network would see it (scaled to [0, 1] and averaged down), in this order: flips, one
-//! affine map with an optional elastic distortion (bilinear), colour. Every image has its own random stream, so that the
+//! affine map with an optional elastic distortion (bilinear), a rectangle that is hidden, colour. Every image has its own random stream, so that the
 //! result depends on seed, epoch, batch and position alone, never on threads. Views of sequences: [`SequenceViews`].
 
 mod background;
 mod colour;
 mod config;
+mod erase;
 mod geometry;
 mod pixels;
 pub mod random;
@@ -93,7 +94,12 @@ impl ViewMaker {
         let place = (key.epoch << 32) ^ key.batch;
         views.par_chunks_exact_mut(len).zip(clean.par_chunks_exact(len)).enumerate().for_each(|(i, (view, image))| {
             let mut rng = random::generator(key.seed, b"augment.", place, (i as u64) << 1 | stream);
-            geometry::warp(image, view, self.size, &self.config, &mut rng);
+            let outside = geometry::warp(image, view, self.size, &self.config, &mut rng);
+            if self.config.erase > 0.0 {
+                // A stream of its own: the other changes stay what they are without it.
+                let mut rng = random::generator(key.seed, b"erase...", place, (i as u64) << 1 | stream);
+                erase::hide(view, self.size, &outside, self.config.erase as f32, &mut rng);
+            }
             colour::change(view, self.size, &self.config, &mut rng);
         });
         views
