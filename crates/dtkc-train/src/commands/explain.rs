@@ -112,7 +112,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let settings = Settings { samples: args.samples as usize, seed: args.seed, output: args.of, cluster: args.cluster };
     let wanted = backgrounds(spec.shape(), settings.samples);
-    let background = others.as_ref().unwrap_or(&pictures).sample(wanted, args.seed, &terminal).map_err(stopped)?;
+    // Another seed than that of the images, which would otherwise be the first of their own background.
+    let others_seed = args.seed.wrapping_add(1);
+    let background = others.as_ref().unwrap_or(&pictures).sample(wanted, others_seed, &terminal).map_err(stopped)?;
     let explainer = Explainer::new(&network, &background.pixels, settings)?;
     drop(background);
     let images = pictures.sample(args.count as usize, args.seed, &terminal).map_err(stopped)?;
@@ -148,9 +150,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 
 fn stopped(error: TrainError) -> TrainError {
     match error {
-        TrainError::Stopped => {
-            TrainError::Interrupted("stopped; the pictures that are there are whole, maps.npy was not written".into())
-        }
+        TrainError::Stopped => TrainError::Interrupted(
+            "the pictures that are there are whole; --force starts over in the same folder".into(),
+        ),
         error => error,
     }
 }
