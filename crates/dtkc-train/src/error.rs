@@ -31,6 +31,9 @@ pub enum TrainError {
     /// The model file could not be run.
     #[error(transparent)]
     Infer(#[from] dtkc_infer::InferError),
+    /// A picture of a report could not be made.
+    #[error(transparent)]
+    Picture(#[from] dtkc_report::PictureError),
     /// The output is a file.
     #[error("{} is a file, not a folder; choose another --out", path.display())]
     NotAFolder {

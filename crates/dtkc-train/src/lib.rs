@@ -9,7 +9,7 @@
 //! | a whole run from start or resume to summary | [`pipeline`] |
 //! | signs that clusters are not what was hoped for | [`monitor`], [`warnings`] |
 //! | many runs beside each other | [`compare`] |
-//! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`] |
+//! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`], [`mod@report`] |
 //! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`], [`mod@batch`] |
 
 pub mod assign;
@@ -33,6 +33,7 @@ pub mod partial;
 pub mod pipeline;
 pub mod pretrained;
 pub mod prune;
+pub mod report;
 pub mod resources;
 pub mod restart;
 pub mod run_dir;

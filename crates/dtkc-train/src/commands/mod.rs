@@ -6,6 +6,7 @@ mod devices;
 mod evaluate;
 mod export;
 mod fit;
+mod report;
 mod resume;
 
 use clap::{Parser, Subcommand};
@@ -32,6 +33,7 @@ Examples:
   dtkc-train resume runs/photos                              after Ctrl-C or a crash
   dtkc-train evaluate runs/photos --data other.h5
   dtkc-train export runs/photos --out photos.onnx
+  dtkc-train report runs/photos                              runs/photos/report.html: what was found, as a page
   dtkc-train compare --data usps.h5 mnist.h5 --methods all --runs 20 --out cmp
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted (what was done is saved).";
@@ -46,6 +48,8 @@ enum Command {
     Evaluate(evaluate::Args),
     /// Write the model file of a run, checked with ONNX Runtime.
     Export(export::Args),
+    /// Write what a run found as one page with pictures, curves and a map; or as Markdown or JSON.
+    Report(report::Args),
     /// Run several methods on several datasets and write the paper's table of them.
     Compare(Box<compare::Args>),
     /// List what this build and this machine can train on.
@@ -61,6 +65,7 @@ impl Cli {
             Command::Resume(args) => resume::run(args),
             Command::Evaluate(args) => evaluate::run(&args),
             Command::Export(args) => export::run(&args),
+            Command::Report(args) => report::run(&args),
             Command::Compare(args) => compare::run(*args),
             Command::Devices(args) => devices::run(&args),
             Command::Bench(args) => bench::run(&args),
