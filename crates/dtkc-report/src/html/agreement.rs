@@ -48,7 +48,7 @@ fn histogram(consensus: &Consensus, kind: &str) -> String {
         format!(
             "<div class=\"bar\"><span>{agreeing} of {} agree</span><i style=\"width:{:.1}%\"></i><b>{} ({})</b></div>",
             consensus.others,
-            share * 70.0,
+            share * 60.0,
             count(items),
             words::percent(share)
         )

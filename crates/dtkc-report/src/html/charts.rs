@@ -90,7 +90,7 @@ fn drawing(chart: &Chart, label: &str) -> String {
     );
     for tick in ticks(scale.values, 4) {
         let y = scale.y(tick);
-        let _ = write!(out, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/><text x=\"{}\" y=\"{:.1}\" class=\"side\">{}</text>", SIZE.0 - RIGHT, LEFT - 6.0, y + 3.5, words::number(tick));
+        let _ = write!(out, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/><text x=\"{}\" y=\"{:.1}\" class=\"side\">{}</text>", SIZE.0 - RIGHT, LEFT - 6.0, y + 3.5, tick_text(tick));
     }
     for tick in ticks(scale.epochs, 5).into_iter().filter(|tick| tick.fract() == 0.0) {
         let _ = write!(out, "<text x=\"{:.1}\" y=\"{}\" class=\"below\">{tick}</text>", scale.x(tick), SIZE.1 - 6.0);
@@ -138,6 +138,12 @@ fn ticks((low, high): (f64, f64), count: usize) -> Vec<f64> {
     (first..=last).map(|i| if step < 1.0 { i as f64 / (1.0 / step).round() } else { i as f64 * step }).collect()
 }
 
+/// A tick without digits that say nothing.
+fn tick_text(tick: f64) -> String {
+    let size = tick.abs();
+    if size != 0.0 && !(0.001..100_000.0).contains(&size) { format!("{tick:e}") } else { tick.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,6 +154,7 @@ mod tests {
         assert_eq!(ticks((1.0, 30.0), 5), [10.0, 20.0, 30.0]);
         assert_eq!(ticks((-0.32, 0.11), 4), [-0.2, 0.0]);
         assert!(ticks((1.0, 1.0), 4).is_empty());
+        assert_eq!([0.0, 0.25, 20.0, 0.0001, -3e6].map(tick_text), ["0", "0.25", "20", "1e-4", "-3e6"]);
     }
 
     #[test]

@@ -76,10 +76,9 @@ fn restarts(report: &Report) -> String {
     let remark = if labels { "<p class=\"hint\">* by labels; shown here and never used to train or to choose.</p>" } else { "" };
     let verdict = report.agreement.as_ref().and_then(|a| a.mean).map_or(String::new(), |mean| format!(" {}", agreement(mean)));
     format!(
-        "<div class=\"card\"><h2>Restarts</h2><p class=\"hint\">Training begins from chance, so it is done several times. {}{verdict}</p>\
+        "<div class=\"card\"><h2>Restarts</h2><p class=\"hint\">Training begins from chance, so it is done several times.{verdict}</p>\
          <div class=\"wide\"><table><thead><tr><th>restart<th>epochs<th>kept<th>loss<th>clusters in use{scores}<th>ended</tr></thead>\
-         <tbody>{rows}</tbody></table></div>{remark}</div>\n",
-        escape(&report.about.why)
+         <tbody>{rows}</tbody></table></div>{remark}</div>\n"
     )
 }
 
