@@ -11,6 +11,9 @@ use super::restarts::Past;
 use crate::error::TrainError;
 use crate::restart::Ended;
 
+/// Clusters beyond which those of two restarts cannot be matched in a moment.
+const MOST: usize = 1000;
+
 /// What restarts say about each other.
 #[derive(Default)]
 pub(super) struct Agreed {
@@ -35,7 +38,7 @@ pub(super) fn compare(asked: &Asked<'_>, past: &Past, seen: &Seen) -> Result<Agr
     let samples = samples(asked, past, seen);
     let count = samples.first().map_or(0, |sample| sample.clusters.len());
     let chosen = samples.iter().find(|sample| sample.restart == past.chosen);
-    let (true, Some(chosen)) = (samples.len() > 1 && count > 0, chosen) else { return Ok(Agreed::default()) };
+    let (true, Some(chosen)) = (samples.len() > 1 && count > 0 && seen.k <= MOST, chosen) else { return Ok(Agreed::default()) };
     let nmi = matrix(&samples)?;
     let others: Vec<&Sample> =
         samples.iter().filter(|other| other.restart != chosen.restart && !other.is_pruned).collect();

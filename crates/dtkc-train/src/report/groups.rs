@@ -31,7 +31,7 @@ fn pictures(k: usize) -> usize {
 }
 
 /// Every cluster with its pictures, without its neighbours yet.
-pub(super) fn clusters(seen: &Seen, agreed: &Agreed, classes: Option<&Classes>, shots: &mut Shots<'_>) -> Vec<Cluster> {
+pub(super) fn clusters(seen: &Seen, agreed: &Agreed, classes: Option<&Classes>, shots: &Shots<'_>) -> Vec<Cluster> {
     let mut members: Vec<Vec<u32>> = vec![Vec::new(); seen.k];
     for (item, &cluster) in (0u32..).zip(&seen.clusters) {
         members[usize::from(cluster)].push(item);
@@ -64,29 +64,30 @@ pub(super) fn clusters(seen: &Seen, agreed: &Agreed, classes: Option<&Classes>, 
 }
 
 /// Gives clusters their neighbours, and finds what may be one and what may be two.
-pub(super) fn relate(report: &mut Report, seen: &Seen, shots: &mut Shots<'_>) {
+pub(super) fn relate(report: &mut Report, seen: &Seen, shots: &Shots<'_>) {
     let members: Vec<Vec<u32>> = seen
         .members()
         .into_iter()
         .map(|members| even(members.len(), LOOKED_AT).into_iter().map(|at| members[at as usize]).collect())
         .collect();
-    let mut pairs: Vec<(usize, usize, Gap)> = Vec::new();
+    let gap = |a: usize, b: usize| Gap::between(&seen.embedding, seen.width, &members[a], &members[b]);
+    let mut pairs: Vec<(usize, usize, f64)> = Vec::new();
     for a in 0..seen.k {
         for b in a + 1..seen.k {
-            pairs.extend(Gap::between(&seen.embedding, seen.width, &members[a], &members[b]).map(|gap| (a, b, gap)));
+            pairs.extend(gap(a, b).map(|gap| (a, b, gap.width)));
         }
     }
-    pairs.sort_by(|x, y| x.2.width.total_cmp(&y.2.width).then((x.0, x.1).cmp(&(y.0, y.1))));
-    for (a, b, gap) in &pairs {
-        for (own, other) in [(*a, *b), (*b, *a)] {
+    pairs.sort_by(|x, y| x.2.total_cmp(&y.2).then((x.0, x.1).cmp(&(y.0, y.1))));
+    for &(a, b, width) in &pairs {
+        for (own, other) in [(a, b), (b, a)] {
             let nearest = &mut report.clusters[own].nearest;
             if nearest.len() < NEAREST {
-                nearest.push(Near { cluster: other, gap: gap.width });
+                nearest.push(Near { cluster: other, gap: width });
             }
         }
     }
-    let doubtful = pairs.into_iter().filter(|(_, _, gap)| gap.width < CLEAR).take(SHOWN);
-    report.alike = doubtful.map(|(a, b, gap)| alike([a, b], gap, seen, shots)).collect();
+    let doubtful = pairs.into_iter().filter(|(_, _, width)| *width < CLEAR).take(SHOWN);
+    report.alike = doubtful.filter_map(|(a, b, _)| Some(alike([a, b], gap(a, b)?, seen, shots))).collect();
     let mut mixed: Vec<Mixed> =
         members.iter().enumerate().filter_map(|(cluster, members)| split(cluster, members, seen, shots)).collect();
     mixed.sort_by(|x, y| y.gap.total_cmp(&x.gap).then(x.cluster.cmp(&y.cluster)));
@@ -94,7 +95,7 @@ pub(super) fn relate(report: &mut Report, seen: &Seen, shots: &mut Shots<'_>) {
     report.mixed = mixed;
 }
 
-fn alike([a, b]: [usize; 2], gap: Gap, seen: &Seen, shots: &mut Shots<'_>) -> Alike {
+fn alike([a, b]: [usize; 2], gap: Gap, seen: &Seen, shots: &Shots<'_>) -> Alike {
     let between = |own: usize, other: usize| -> Vec<u32> {
         let items = (0u32..).zip(seen.clusters.iter().zip(&seen.seconds));
         items.filter(|(_, (c, s))| (usize::from(**c), usize::from(**s)) == (own, other)).map(|(item, _)| item).collect()
@@ -113,7 +114,7 @@ fn alike([a, b]: [usize; 2], gap: Gap, seen: &Seen, shots: &mut Shots<'_>) -> Al
     }
 }
 
-fn split(cluster: usize, members: &[u32], seen: &Seen, shots: &mut Shots<'_>) -> Option<Mixed> {
+fn split(cluster: usize, members: &[u32], seen: &Seen, shots: &Shots<'_>) -> Option<Mixed> {
     if members.len() < FEWEST {
         return None;
     }
@@ -123,7 +124,7 @@ fn split(cluster: usize, members: &[u32], seen: &Seen, shots: &mut Shots<'_>) ->
     if gap.width < CLEAR || smaller < SMALLEST {
         return None;
     }
-    let mut some = |part: &[u32]| -> Vec<Shot> {
+    let some = |part: &[u32]| -> Vec<Shot> {
         even(part.len(), PICTURES).into_iter().map(|at| shots.of(seen.sample[part[at as usize] as usize])).collect()
     };
     let shots = [some(&parts.first), some(&parts.second)];

@@ -108,7 +108,8 @@ pub(super) fn look(
                 continue;
             }
             next += 1;
-            seen.embedding.extend(answers.embedding[row * answers.width..][..answers.width].iter().map(|&x| finite(x)));
+            let embedding = answers.embedding.chunks_exact(seen.width).nth(row);
+            seen.embedding.extend(embedding.unwrap_or(&[0.0]).iter().map(|&x| finite(x)));
             if let (Some((writer, fit)), Some(item)) = (writer.as_mut().map(|w| (w, painter.side)), batch.items.get(row)) {
                 writer.push(&painter.paint(item, fit)?)?;
             }

@@ -51,6 +51,9 @@ impl Classes {
 
 /// Scores, the confusion matrix and every class; `None` where there are too many clusters to match.
 pub(super) fn scores(classes: &Classes, seen: &Seen) -> Result<Option<Scores>, TrainError> {
+    if seen.k > MOST {
+        return Ok(None);
+    }
     let clusters: Vec<i64> = seen.clusters.iter().map(|&cluster| i64::from(cluster)).collect();
     let labels = &classes.labels;
     let scores = dtkc_metrics::scores(labels, &clusters)?;

@@ -70,18 +70,18 @@ pub fn collect(asked: &Asked<'_>, observer: &dyn Observer) -> Result<Report, Tra
     let agreed = agree::compare(asked, &past, &seen)?;
     let classes = Classes::read(&dataset)?;
     let sizes = seen.sizes();
-    let mut shots = Shots::new(&dataset, &seen, classes.as_ref());
+    let shots = Shots::new(&dataset, &seen, classes.as_ref());
     let mut report = Report {
         about: about(asked, &dataset, &past, &seen),
         notes: notes(asked, &dataset),
         doubts: doubts(&past, &agreed, &seen, &sizes),
         restarts: past.rows(),
         charts: curves::charts(&past),
-        clusters: groups::clusters(&seen, &agreed, classes.as_ref(), &mut shots),
+        clusters: groups::clusters(&seen, &agreed, classes.as_ref(), &shots),
         scores: classes.as_ref().map(|classes| labels::scores(classes, &seen)).transpose()?.flatten(),
         ..Report::default()
     };
-    groups::relate(&mut report, &seen, &mut shots);
+    groups::relate(&mut report, &seen, &shots);
     shots.paint(&mut report, &mut painter)?;
     report.map = map::map(&seen, &agreed, classes.as_ref(), &dataset, observer)?;
     report.agreement = agreed.agreement;
@@ -112,7 +112,7 @@ fn about(asked: &Asked<'_>, dataset: &Dataset, past: &Past, seen: &Seen) -> Abou
         method: config.method.to_string(),
         preset: config.preset.clone(),
         clusters: seen.k,
-        number: past.summary.as_ref().and_then(|summary| number(summary)),
+        number: past.summary.as_ref().and_then(number),
         used: seen.sizes().iter().filter(|&&size| size > 0).count(),
         confidence: dtkc_metrics::mean(&seen.confidence.iter().map(|&c| f64::from(c)).collect::<Vec<_>>()).unwrap_or(0.0),
         seed: config.run.seed,
