@@ -47,7 +47,8 @@ impl Gap {
         let spread = f64::midpoint(variance(&first), variance(&second)).sqrt();
         // Groups of copies have no spread at all, and nothing is further apart.
         let apart = length / spread.max(length * 1e-6);
-        let (low, high) = first.iter().chain(&second).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &x| (l.min(x), h.max(x)));
+        let (low, high) =
+            first.iter().chain(&second).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &x| (l.min(x), h.max(x)));
         Some(Self { width: apart, first: histogram(&first, low, high), second: histogram(&second, low, high) })
     }
 }
@@ -68,7 +69,9 @@ pub fn halves(values: &[f32], width: usize, group: &[u32], seed: u64) -> Option<
     }
     let runs = (0..STARTS).filter_map(|start| two_means(values, width, group, Random::at(seed, start, 0)));
     let (_, is_second) = runs.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let part = |wanted: bool| group.iter().zip(&is_second).filter(move |(_, second)| **second == wanted).map(|(&item, _)| item);
+    let part = |wanted: bool| {
+        group.iter().zip(&is_second).filter(move |(_, second)| **second == wanted).map(|(&item, _)| item)
+    };
     let (a, b): (Vec<u32>, Vec<u32>) = (part(false).collect(), part(true).collect());
     let (first, second) = if a.len() >= b.len() { (a, b) } else { (b, a) };
     (!second.is_empty()).then_some(Halves { first, second })
@@ -99,8 +102,12 @@ fn two_means(values: &[f32], width: usize, group: &[u32], mut random: Random) ->
         }
         total = sum;
         for (part, centre) in centres.iter_mut().enumerate() {
-            let items: Vec<u32> =
-                group.iter().zip(&is_second).filter(|(_, second)| **second == (part == 1)).map(|(&item, _)| item).collect();
+            let items: Vec<u32> = group
+                .iter()
+                .zip(&is_second)
+                .filter(|(_, second)| **second == (part == 1))
+                .map(|(&item, _)| item)
+                .collect();
             if !items.is_empty() {
                 *centre = middle(values, width, &items);
             }

@@ -23,7 +23,9 @@ impl Graph {
     pub fn of(count: usize, items: &[u32], squares: &[f32]) -> Self {
         let n = if count == 0 { 0 } else { items.len() / count };
         let mut ties: Vec<(u32, u32, f32)> = Vec::with_capacity(2 * items.len());
-        for (point, (items, squares)) in (0u32..).zip(items.chunks_exact(count.max(1)).zip(squares.chunks_exact(count.max(1)))) {
+        for (point, (items, squares)) in
+            (0u32..).zip(items.chunks_exact(count.max(1)).zip(squares.chunks_exact(count.max(1))))
+        {
             let distances: Vec<f64> = squares.iter().map(|&square| f64::from(square.max(0.0)).sqrt()).collect();
             for (&other, weight) in items.iter().zip(weights(&distances)) {
                 // Both directions, so that a pair is found side by side.

@@ -6,7 +6,8 @@ pub struct Random(u64);
 impl Random {
     /// The generator of `place` in `round` under `seed`.
     pub fn at(seed: u64, round: u64, place: u64) -> Self {
-        let mut mixed = Self(seed ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let mut mixed =
+            Self(seed ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ place.wrapping_mul(0xd1b5_4a32_d192_ed03));
         mixed.next();
         mixed
     }

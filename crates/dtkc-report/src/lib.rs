@@ -18,8 +18,8 @@ mod words;
 pub use html::html;
 pub use markdown::markdown;
 pub use model::{
-    About, Agreement, Alike, Chart, ClassScore, Cluster, Confusion, Consensus, Doubt, Ending, Line, Map, Mark, Mixed, Mostly, Near,
-    Report, Restart, Scores, Shot,
+    About, Agreement, Alike, Chart, ClassScore, Cluster, Confusion, Consensus, Doubt, Ending, Line, Map, Mark, Mixed,
+    Mostly, Near, Report, Restart, Scores, Shot,
 };
 pub use pictures::{Fit, Frame, Picture, PictureError, Pixels, Tiles, TilesWriter};
 

@@ -124,7 +124,8 @@ fn clusters(out: &mut String, report: &Report) {
     let share = |value: Option<f64>| value.map_or("-".into(), percent);
     let name = |shot: &Shot| shot.name.as_ref().map_or(shot.index.to_string(), |name| plain(name));
     for cluster in &report.clusters {
-        let nearest: Vec<String> = cluster.nearest.iter().map(|near| format!("{} ({})", near.cluster, gap_text(near.gap))).collect();
+        let nearest: Vec<String> =
+            cluster.nearest.iter().map(|near| format!("{} ({})", near.cluster, gap_text(near.gap))).collect();
         let such: Vec<String> = cluster.typical.iter().take(3).map(name).collect();
         let _ = writeln!(
             out,
@@ -135,7 +136,11 @@ fn clusters(out: &mut String, report: &Report) {
             share(cluster.confidence),
             share(cluster.consensus),
             nearest.join(", "),
-            cluster.mostly.as_ref().map_or("-".into(), |mostly| format!("{} ({})", plain(&mostly.class), percent(mostly.share))),
+            cluster.mostly.as_ref().map_or("-".into(), |mostly| format!(
+                "{} ({})",
+                plain(&mostly.class),
+                percent(mostly.share)
+            )),
             such.join(", ")
         );
     }
@@ -155,7 +160,12 @@ fn pairs(out: &mut String, report: &Report) {
         *out += "## May be two\n\n";
         for mixed in &report.mixed {
             let gap = gap_text(mixed.gap);
-            let _ = writeln!(out, "- {}: gap {gap} between its halves, the smaller one has {}", mixed.cluster, percent(mixed.smaller));
+            let _ = writeln!(
+                out,
+                "- {}: gap {gap} between its halves, the smaller one has {}",
+                mixed.cluster,
+                percent(mixed.smaller)
+            );
         }
         *out += "\n";
     }

@@ -69,8 +69,12 @@ pub fn gap_text(width: f64) -> String {
 /// How far restarts agree, from their mean NMI.
 pub fn agreement(mean: f64) -> &'static str {
     match mean {
-        mean if mean >= 0.9 => "Restarts found nearly the same clusters: they are in the data and no accident of the beginning.",
-        mean if mean >= 0.7 => "Restarts agree about most items: the core of the clusters can be relied on, their edges less.",
+        mean if mean >= 0.9 => {
+            "Restarts found nearly the same clusters: they are in the data and no accident of the beginning."
+        }
+        mean if mean >= 0.7 => {
+            "Restarts agree about most items: the core of the clusters can be relied on, their edges less."
+        }
         mean if mean >= 0.5 => "Restarts agree in part: look at which clusters they share before you rely on them.",
         _ => "Restarts found different clusters: what is shown is one way among several to sort these items.",
     }

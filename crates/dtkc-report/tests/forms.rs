@@ -35,7 +35,13 @@ fn markdown_has_the_facts_in_tables_that_hold() {
     let mut report = report(600, 3);
     report.clusters[0].mostly.as_mut().unwrap().class = "a|b\nc".into();
     let text = dtkc_report::markdown(&report);
-    for part in ["# drawn \\<shapes>", "## Warnings", "| 1 (chosen) | 40 | 11 |", "## May be one\n\n- 0 and 1: gap 2.9, no gap", "ACC 0.970"] {
+    for part in [
+        "# drawn \\<shapes>",
+        "## Warnings",
+        "| 1 (chosen) | 40 | 11 |",
+        "## May be one\n\n- 0 and 1: gap 2.9, no gap",
+        "ACC 0.970",
+    ] {
         assert!(text.contains(part), "{part} is missing: {text}");
     }
     assert!(text.contains("a\\|b c"), "{text}");

@@ -50,7 +50,9 @@ fn all_parts_are_there_and_nothing_comes_from_outside() {
     browser.screenshot("report-1-light");
     let parts = browser.run("return [...document.querySelectorAll('main > section')].map((s) => s.id)");
     assert_eq!(parts, json!(["head", "clusters", "pairs", "map", "agreement", "training", "labels"]));
-    let outside = browser.run("return performance.getEntriesByType('resource').map((e) => e.name).filter((n) => !n.startsWith('data:'))");
+    let outside = browser.run(
+        "return performance.getEntriesByType('resource').map((e) => e.name).filter((n) => !n.startsWith('data:'))",
+    );
     assert_eq!(outside, json!([]));
     let first = "document.querySelector('.cluster img').naturalWidth";
     browser.wait(&format!("{first} === {}", common::SIDE));
@@ -73,12 +75,20 @@ fn a_point_shows_its_own_picture() {
         browser.wait(&format!("document.querySelector('#map-tip canvas').dataset.item === '{item}'"));
         let tip = browser.run("return document.querySelector('#map-tip p').textContent");
         let tip = tip.as_str().unwrap();
-        assert!(tip.contains(&format!("shapes/{item:05}.png")) && tip.contains(&format!("cluster {},", item % K)), "{tip}");
+        assert!(
+            tip.contains(&format!("shapes/{item:05}.png")) && tip.contains(&format!("cluster {},", item % K)),
+            "{tip}"
+        );
         let script = "const c = document.querySelector('#map-tip canvas'); \
                       return [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data].filter((_, i) => i % 4 === 0)";
         let seen = browser.run(script);
         let drawn = common::shape(item % K, item).bytes;
-        let differences = seen.as_array().unwrap().iter().zip(&drawn).filter(|(a, b)| (a.as_i64().unwrap() - i64::from(**b)).abs() > 60);
+        let differences = seen
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(&drawn)
+            .filter(|(a, b)| (a.as_i64().unwrap() - i64::from(**b)).abs() > 60);
         let differences = differences.count();
         assert!(differences < drawn.len() / 50, "{differences} pixels of item {item} are others");
     }
@@ -100,7 +110,8 @@ fn a_lasso_selects_and_the_list_is_saved() {
     let text = wait_for("selection.csv", || std::fs::read_to_string(&path).ok().filter(|text| text.ends_with('\n')));
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("index,path,cluster,confidence,second,label"));
-    let expected: Vec<String> = (0..N).filter(|item| item % K == 1).map(|item| format!("{item},shapes/{item:05}.png,1")).collect();
+    let expected: Vec<String> =
+        (0..N).filter(|item| item % K == 1).map(|item| format!("{item},shapes/{item:05}.png,1")).collect();
     let found: Vec<String> = lines.map(|line| line.splitn(4, ',').take(3).collect::<Vec<_>>().join(",")).collect();
     assert_eq!(found, expected);
     browser.click("#map-clear");
@@ -112,7 +123,9 @@ fn a_lasso_selects_and_the_list_is_saved() {
 fn clusters_change_their_order_and_the_map_its_colours() {
     let Some(browser) = Browser::start() else { return };
     open(&browser, &report(N, K));
-    let order = |browser: &Browser| browser.run("return [...document.querySelectorAll('.cluster')].map((c) => Number(c.dataset.cluster))");
+    let order = |browser: &Browser| {
+        browser.run("return [...document.querySelectorAll('.cluster')].map((c) => Number(c.dataset.cluster))")
+    };
     assert_eq!(order(&browser), json!([0, 1, 2, 3]));
     browser.click("[data-order=confidence]");
     // Confidence is .99 - .03 (7 c mod 10).
@@ -120,7 +133,9 @@ fn clusters_change_their_order_and_the_map_its_colours() {
     browser.click("[data-order=cluster]");
     assert_eq!(order(&browser), json!([0, 1, 2, 3]));
     let choose = |id: &str, value: &str| {
-        browser.run(&format!("const s = document.getElementById('{id}'); s.value = '{value}'; s.dispatchEvent(new Event('change'))"));
+        browser.run(&format!(
+            "const s = document.getElementById('{id}'); s.value = '{value}'; s.dispatchEvent(new Event('change'))"
+        ));
     };
     let chips = "return document.querySelectorAll('#map-legend .chip:not([hidden])').length";
     assert_eq!(browser.run(chips), json!(K));
@@ -152,7 +167,11 @@ fn it_fits_a_phone_a_sheet_of_paper_and_dark_mode() {
         browser.dark(dark);
         browser.resize(360, 740);
         browser.wait("innerWidth === 360");
-        assert_eq!(browser.run("return document.documentElement.scrollWidth"), json!(360), "it scrolls sideways on a phone");
+        assert_eq!(
+            browser.run("return document.documentElement.scrollWidth"),
+            json!(360),
+            "it scrolls sideways on a phone"
+        );
         browser.run("scrollTo(0, 0)");
         browser.screenshot(if dark { "report-6-phone-dark" } else { "report-7-phone-light" });
     }
@@ -172,7 +191,8 @@ fn everything_is_reached_with_the_keyboard() {
     let mut reached = Vec::new();
     for _ in 0..60 {
         browser.press(TAB);
-        let what = browser.run("const e = document.activeElement; return e.id || e.dataset.order || e.getAttribute('href') || ''");
+        let what = browser
+            .run("const e = document.activeElement; return e.id || e.dataset.order || e.getAttribute('href') || ''");
         reached.push(what.as_str().unwrap().to_owned());
         if reached.last().is_some_and(|id| id == "map-canvas") {
             break;
@@ -198,8 +218,24 @@ fn everything_is_reached_with_the_keyboard() {
 fn a_report_with_little_in_it_opens() {
     let Some(browser) = Browser::start() else { return };
     let whole = report(40, 2);
-    let map = whole.map.clone().map(|map| dtkc_report::Map { near: vec![], consensus: vec![], labels: vec![], names: vec![], tiles: None, ..map });
-    let little = Report { charts: vec![], agreement: None, alike: vec![], mixed: vec![], scores: None, doubts: vec![], map, ..whole.clone() };
+    let map = whole.map.clone().map(|map| dtkc_report::Map {
+        near: vec![],
+        consensus: vec![],
+        labels: vec![],
+        names: vec![],
+        tiles: None,
+        ..map
+    });
+    let little = Report {
+        charts: vec![],
+        agreement: None,
+        alike: vec![],
+        mixed: vec![],
+        scores: None,
+        doubts: vec![],
+        map,
+        ..whole.clone()
+    };
     open(&browser, &little);
     let parts = browser.run("return [...document.querySelectorAll('main > section')].map((s) => s.id)");
     assert_eq!(parts, json!(["head", "clusters", "map"]));

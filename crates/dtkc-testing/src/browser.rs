@@ -176,7 +176,8 @@ impl Browser {
             actions.insert(1.min(actions.len()), json!({"type": "pointerDown", "button": 0}));
             actions.push(json!({"type": "pointerUp", "button": 0}));
         }
-        let mouse = json!({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions});
+        let mouse =
+            json!({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions});
         self.call("POST", "/actions", json!({"actions": [mouse]}));
     }
 

@@ -14,7 +14,15 @@ use serde_json::Value;
 /// The facts of a run's report.
 fn facts(run: &Path, more: &[&str]) -> Value {
     let out = run.with_extension("facts.json");
-    let output = program().arg("report").arg(run).arg("--out").arg(&out).args(["--force", "--quiet"]).args(more).output().unwrap();
+    let output = program()
+        .arg("report")
+        .arg(run)
+        .arg("--out")
+        .arg(&out)
+        .args(["--force", "--quiet"])
+        .args(more)
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap()
 }
@@ -35,7 +43,9 @@ fn fit_writes_a_page_with_the_facts_of_its_run() {
     let run = place.path("run");
     fit(&data, &run, &["--runs", "3", "--epochs", "6", "--no-prune"]).assert().success();
     let html = page(&run.join("report.html"));
-    for part in ["id=\"clusters\"", "id=\"map\"", "id=\"agreement\"", "id=\"training\"", "id=\"labels\"", "id=\"sheet-0\""] {
+    for part in
+        ["id=\"clusters\"", "id=\"map\"", "id=\"agreement\"", "id=\"training\"", "id=\"labels\"", "id=\"sheet-0\""]
+    {
         assert!(html.contains(part), "{part} is missing");
     }
     let facts = facts(&run, &[]);
@@ -47,10 +57,19 @@ fn fit_writes_a_page_with_the_facts_of_its_run() {
     assert!((facts["scores"]["acc"].as_f64().unwrap() - acc).abs() < 1e-12, "{}", facts["scores"]["acc"]);
     assert_eq!(facts["agreement"]["nmi"].as_array().unwrap().len(), 3);
     assert_eq!((&facts["agreement"]["items"], &facts["agreement"]["of"]), (&300.into(), &300.into()));
-    let told = |report: &Value| report["doubts"].as_array().unwrap().iter().map(|d| format!("{}: {}", d["sign"].as_str().unwrap(), d["remedy"].as_str().unwrap())).collect::<Vec<_>>();
-    let warned: Vec<&str> = summary["warnings"].as_array().map_or(vec![], |all| all.iter().filter_map(|w| w.as_str()).collect());
+    let told = |report: &Value| {
+        report["doubts"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|d| format!("{}: {}", d["sign"].as_str().unwrap(), d["remedy"].as_str().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    let warned: Vec<&str> =
+        summary["warnings"].as_array().map_or(vec![], |all| all.iter().filter_map(|w| w.as_str()).collect());
     assert_eq!(told(&facts), warned, "the page warns as the table does");
-    let names: Vec<&str> = facts["charts"].as_array().unwrap().iter().map(|chart| chart["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> =
+        facts["charts"].as_array().unwrap().iter().map(|chart| chart["name"].as_str().unwrap()).collect();
     for name in ["loss", "consistency", "used clusters", "learning rate", "ACC", "NMI"] {
         assert!(names.contains(&name), "{name}: {names:?}");
     }
@@ -133,14 +152,19 @@ fn sequences_are_drawn() {
     let data = place.path("s.h5");
     let mut writer = Writer::create(&data, WriterOptions::new(ItemShape::Sequence { dim: 2 }, "pens", "test")).unwrap();
     for i in 0..60 {
-        let steps: Vec<f32> = (0..10 + i % 7).flat_map(|t| [(t as f32 * (1.0 + (i % 3) as f32)).sin(), t as f32]).collect();
+        let steps: Vec<f32> =
+            (0..10 + i % 7).flat_map(|t| [(t as f32 * (1.0 + (i % 3) as f32)).sin(), t as f32]).collect();
         writer.push_sequence(&steps, None, Some(&format!("pen {i}"))).unwrap();
     }
     writer.finish().unwrap();
     let run = place.path("run");
     small::run(&mut small::fit(Method::Kmeans, &data, &run, &[]));
     let html = page(&run.join("report.html"));
-    assert!(html.contains("10 to 16 steps") && html.contains("alt=\"pen 1") && html.contains("src=\"data:image/png;base64,"));
+    assert!(
+        html.contains("10 to 16 steps")
+            && html.contains("alt=\"pen 1")
+            && html.contains("src=\"data:image/png;base64,")
+    );
 }
 
 #[test]
@@ -188,5 +212,8 @@ fn a_page_that_cannot_be_written_is_a_warning() {
     std::fs::create_dir(run.join("report.html")).unwrap();
     let output = program().arg("resume").arg(&run).args(["--quiet", "--no-export"]).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && text.contains("the run is complete") && text.contains("dtkc-train report"), "{text}");
+    assert!(
+        output.status.success() && text.contains("the run is complete") && text.contains("dtkc-train report"),
+        "{text}"
+    );
 }

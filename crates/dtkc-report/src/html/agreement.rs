@@ -10,12 +10,18 @@ pub fn section(report: &Report) -> String {
     let kind = &report.about.kind;
     let covered = match agreement.items == agreement.of {
         true => format!("all {} {kind} of the training set", count(agreement.of as u64)),
-        false => format!("{} of the {} {kind} of the training set, spread evenly", count(agreement.items as u64), count(agreement.of as u64)),
+        false => format!(
+            "{} of the {} {kind} of the training set, spread evenly",
+            count(agreement.items as u64),
+            count(agreement.of as u64)
+        ),
     };
     let verdict = agreement.mean.map_or("", words::agreement);
     let pruned = match agreement.pruned.is_empty() {
         true => "",
-        false => " Restarts in brackets were dropped early and had no chance to find the same; they do not count for the mean.",
+        false => {
+            " Restarts in brackets were dropped early and had no chance to find the same; they do not count for the mean."
+        }
     };
     format!(
         "<div class=\"card\"><h2>How far restarts agree</h2><p class=\"hint\">{verdict} Each number compares two restarts over {covered} \

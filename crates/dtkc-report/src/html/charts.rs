@@ -17,7 +17,8 @@ pub fn section(report: &Report) -> String {
     if report.charts.is_empty() {
         return String::new();
     }
-    let mut restarts: Vec<usize> = report.charts.iter().flat_map(|chart| chart.lines.iter().map(|line| line.restart)).collect();
+    let mut restarts: Vec<usize> =
+        report.charts.iter().flat_map(|chart| chart.lines.iter().map(|line| line.restart)).collect();
     restarts.sort_unstable();
     restarts.dedup();
     let mut out = String::from(
@@ -68,7 +69,8 @@ impl Scale {
     fn of(chart: &Chart) -> Option<Self> {
         let points = || chart.lines.iter().flat_map(|line| line.points.iter());
         let (first, last) = (points().map(|p| p.0).min()?, points().map(|p| p.0).max()?);
-        let (low, high) = points().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p.1), high.max(p.1)));
+        let (low, high) =
+            points().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), p| (low.min(p.1), high.max(p.1)));
         let room = if high > low { (high - low) * 0.05 } else { high.abs().max(1.0) * 0.1 };
         Some(Self { epochs: (first as f64, (last as f64).max(first as f64 + 1.0)), values: (low - room, high + room) })
     }
@@ -90,7 +92,14 @@ fn drawing(chart: &Chart, label: &str) -> String {
     );
     for tick in ticks(scale.values, 4) {
         let y = scale.y(tick);
-        let _ = write!(out, "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/><text x=\"{}\" y=\"{:.1}\" class=\"side\">{}</text>", SIZE.0 - RIGHT, LEFT - 6.0, y + 3.5, tick_text(tick));
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{LEFT} {y:.1}H{}\"/><text x=\"{}\" y=\"{:.1}\" class=\"side\">{}</text>",
+            SIZE.0 - RIGHT,
+            LEFT - 6.0,
+            y + 3.5,
+            tick_text(tick)
+        );
     }
     for tick in ticks(scale.epochs, 5).into_iter().filter(|tick| tick.fract() == 0.0) {
         let _ = write!(out, "<text x=\"{:.1}\" y=\"{}\" class=\"below\">{tick}</text>", scale.x(tick), SIZE.1 - 6.0);
@@ -113,11 +122,15 @@ fn path(line: &Line, scale: &Scale) -> String {
         let _ = write!(out, "<circle r=\"2.5\" cx=\"{:.1}\" cy=\"{:.1}\"/>", scale.x(epoch as f64), scale.y(value));
     }
     for mark in &line.marks {
-        let Some(&(_, value)) = line.points.iter().min_by_key(|(epoch, _)| epoch.abs_diff(mark.epoch)) else { continue };
+        let Some(&(_, value)) = line.points.iter().min_by_key(|(epoch, _)| epoch.abs_diff(mark.epoch)) else {
+            continue;
+        };
         let (x, y) = (scale.x(mark.epoch as f64), scale.y(value));
         let title = format!("<title>restart {}, epoch {}: {}</title>", line.restart, mark.epoch, escape(&mark.what));
         let _ = match mark.what.as_str() {
-            "pruned" => write!(out, "<path class=\"cross\" d=\"M{:.1} {:.1}l8 8m0-8l-8 8\">{title}</path>", x - 4.0, y - 4.0),
+            "pruned" => {
+                write!(out, "<path class=\"cross\" d=\"M{:.1} {:.1}l8 8m0-8l-8 8\">{title}</path>", x - 4.0, y - 4.0)
+            }
             _ => write!(out, "<circle class=\"anew\" r=\"3\" cx=\"{x:.1}\" cy=\"{y:.1}\">{title}</circle>"),
         };
     }
@@ -170,7 +183,10 @@ mod tests {
         assert!(svg.find("data-restart=\"1\"") < svg.find("data-restart=\"0\""), "{svg}");
         assert!(svg.contains("restart 1, epoch 2: pruned"));
         let scale = Scale::of(&chart).map(|s| [s.x(1.0), s.x(3.0), s.y(4.0), s.y(-1.0)]);
-        assert!(scale.is_some_and(|[a, b, c, d]| a >= LEFT && b <= SIZE.0 - RIGHT && c >= TOP && d <= SIZE.1 - BOTTOM), "{scale:?}");
+        assert!(
+            scale.is_some_and(|[a, b, c, d]| a >= LEFT && b <= SIZE.0 - RIGHT && c >= TOP && d <= SIZE.1 - BOTTOM),
+            "{scale:?}"
+        );
     }
 
     #[test]

@@ -9,6 +9,9 @@ use crate::model::{Cluster, Report};
 use crate::pictures::Picture;
 use crate::words::{gap_text, percent};
 
+/// Pictures of a row up to which rows stand beside each other.
+const FEW: usize = 6;
+
 pub fn section(report: &Report) -> String {
     if report.clusters.is_empty() {
         return String::new();
@@ -24,7 +27,11 @@ pub fn section(report: &Report) -> String {
         orders.push(("consensus", "least agreed first"));
     }
     for (key, name) in orders {
-        let _ = write!(out, "<button type=\"button\" data-order=\"{key}\" aria-pressed=\"{}\">{name}</button>", key == "cluster");
+        let _ = write!(
+            out,
+            "<button type=\"button\" data-order=\"{key}\" aria-pressed=\"{}\">{name}</button>",
+            key == "cluster"
+        );
     }
     out += "</div>\n<div id=\"cluster-list\">";
     for cluster in &report.clusters {
@@ -37,7 +44,11 @@ pub fn section(report: &Report) -> String {
 fn overview(out: &mut String, report: &Report) {
     let largest = report.clusters.iter().map(|cluster| cluster.size).max().unwrap_or(0).max(1);
     let many = report.clusters.len() > 30;
-    let _ = write!(out, "<div class=\"sizes{}\" role=\"list\" aria-label=\"Sizes of clusters\">", if many { " many" } else { "" });
+    let _ = write!(
+        out,
+        "<div class=\"sizes{}\" role=\"list\" aria-label=\"Sizes of clusters\">",
+        if many { " many" } else { "" }
+    );
     for cluster in &report.clusters {
         let Cluster { cluster: id, size, .. } = cluster;
         let height = 100.0 * *size as f64 / largest as f64;
@@ -55,10 +66,13 @@ fn overview(out: &mut String, report: &Report) {
 
 fn card(out: &mut String, cluster: &Cluster, report: &Report) {
     let about = &report.about;
-    let mut figures = vec![format!("<b>{}</b> {} ({})", count(cluster.size), escape(&about.kind), percent(cluster.share))];
+    let mut figures =
+        vec![format!("<b>{}</b> {} ({})", count(cluster.size), escape(&about.kind), percent(cluster.share))];
     figures.extend(cluster.confidence.map(|confidence| format!("mean confidence <b>{}</b>", percent(confidence))));
     figures.extend(cluster.consensus.map(|consensus| format!("restarts agree on <b>{}</b>", percent(consensus))));
-    let mostly = |mostly: &crate::model::Mostly| format!("mostly <b>{}</b> ({}, by labels)", escape(&mostly.class), percent(mostly.share));
+    let mostly = |mostly: &crate::model::Mostly| {
+        format!("mostly <b>{}</b> ({}, by labels)", escape(&mostly.class), percent(mostly.share))
+    };
     figures.extend(cluster.mostly.as_ref().map(mostly));
     // Writing to a string cannot fail.
     let _ = write!(
@@ -74,9 +88,18 @@ fn card(out: &mut String, cluster: &Cluster, report: &Report) {
     if cluster.size == 0 {
         let _ = write!(out, "<p class=\"hint\">No {} fell into this cluster.</p>", escape(&about.one));
     }
-    *out += &strip("certain", "the network is surest of these", &cluster.certain);
-    *out += &strip("typical", "drawn evenly from the whole cluster", &cluster.typical);
-    *out += &strip("uncertain", "these nearly went elsewhere", &cluster.uncertain);
+    let few = cluster.certain.len().max(cluster.uncertain.len()) <= FEW;
+    *out += if few { "<div class=\"rows few\">" } else { "<div class=\"rows\">" };
+    for (title, hint, shots) in [
+        ("certain", "the network is surest of these", &cluster.certain),
+        ("typical", "drawn evenly from the whole cluster", &cluster.typical),
+        ("uncertain", "these nearly went elsewhere", &cluster.uncertain),
+    ] {
+        if !shots.is_empty() {
+            let _ = write!(out, "<div>{}</div>", strip(title, hint, shots));
+        }
+    }
+    *out += "</div>";
     importance(out, &cluster.importance);
     if !cluster.nearest.is_empty() {
         *out += "<p class=\"nearest\">Nearest clusters (gap): ";

@@ -8,7 +8,8 @@ use crate::words::{agreement, number, percent};
 
 pub fn section(report: &Report) -> String {
     let about = &report.about;
-    let notes: String = report.notes.iter().map(|note| format!("<p class=\"note\">{}</p>", escape(&sentence(note)))).collect();
+    let notes: String =
+        report.notes.iter().map(|note| format!("<p class=\"note\">{}</p>", escape(&sentence(note)))).collect();
     format!(
         "<div class=\"card\"><p class=\"lead\">{}</p>{notes}<dl class=\"facts\">{}</dl></div>\n{}{}",
         lead(about),
@@ -73,8 +74,10 @@ fn restarts(report: &Report) -> String {
     let labels = report.restarts.iter().any(|restart| restart.acc.is_some());
     let rows: String = report.restarts.iter().map(|restart| row(restart, labels)).collect();
     let scores = if labels { "<th>ACC*<th>NMI*" } else { "" };
-    let remark = if labels { "<p class=\"hint\">* by labels; shown here and never used to train or to choose.</p>" } else { "" };
-    let verdict = report.agreement.as_ref().and_then(|a| a.mean).map_or(String::new(), |mean| format!(" {}", agreement(mean)));
+    let remark =
+        if labels { "<p class=\"hint\">* by labels; shown here and never used to train or to choose.</p>" } else { "" };
+    let verdict =
+        report.agreement.as_ref().and_then(|a| a.mean).map_or(String::new(), |mean| format!(" {}", agreement(mean)));
     format!(
         "<div class=\"card\"><h2>Restarts</h2><p class=\"hint\">Training begins from chance, so it is done several times.{verdict}</p>\
          <div class=\"wide\"><table><thead><tr><th>restart<th>epochs<th>kept<th>loss<th>clusters in use{scores}<th>ended</tr></thead>\

@@ -18,7 +18,11 @@ pub fn section(report: &Report) -> String {
     let (kind, one) = (escape(&report.about.kind), escape(&report.about.one));
     let shown = match map.items.len() == map.of {
         true => format!("Every point is one {one}."),
-        false => format!("Every point is one {one}; {} of {} are shown, an even sample.", count(map.items.len() as u64), count(map.of as u64)),
+        false => format!(
+            "Every point is one {one}; {} of {} are shown, an even sample.",
+            count(map.items.len() as u64),
+            count(map.of as u64)
+        ),
     };
     let near = match map.near.is_empty() {
         true => String::new(),
@@ -31,10 +35,13 @@ pub fn section(report: &Report) -> String {
     if !map.labels.is_empty() {
         colours.push(("label", "label (not used)"));
     }
-    let colours: String = colours.iter().map(|(value, name)| format!("<option value=\"{value}\">{name}</option>")).collect();
+    let colours: String =
+        colours.iter().map(|(value, name)| format!("<option value=\"{value}\">{name}</option>")).collect();
     let meaning = match map.near.is_empty() {
         true => "",
-        false => " On the map of <i>neighbours</i> what is close is alike, while distances between far islands and their sizes say little.",
+        false => {
+            " On the map of <i>neighbours</i> what is close is alike, while distances between far islands and their sizes say little."
+        }
     };
     format!(
         r#"<div class="card"><h2>Map</h2><p class="hint">{shown}{meaning} <i>Main axes</i> is the plain projection (PCA) that keeps most of the variance ({:.0} % and {:.0} %).
@@ -134,7 +141,8 @@ fn places(places: &[[f32; 2]]) -> impl Iterator<Item = u8> + '_ {
     let ranges = [range(0), range(1)];
     let size = ranges.iter().map(|(low, high)| high - low).fold(f32::MIN_POSITIVE, f32::max);
     let middle = ranges.map(|(low, high)| f32::midpoint(low, high));
-    let scaled = move |place: &[f32; 2], axis: usize| (((place[axis] - middle[axis]) / size + 0.5) * 65_535.0).round() as u16;
+    let scaled =
+        move |place: &[f32; 2], axis: usize| (((place[axis] - middle[axis]) / size + 0.5) * 65_535.0).round() as u16;
     places.iter().flat_map(move |place| [scaled(place, 0), scaled(place, 1)]).flat_map(u16::to_le_bytes)
 }
 

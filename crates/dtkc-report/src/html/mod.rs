@@ -33,8 +33,10 @@ pub fn html(report: &Report) -> String {
     ];
     let parts: Vec<_> = parts.into_iter().filter(|(_, _, content)| !content.is_empty()).collect();
     let links: String = parts.iter().map(|(id, name, _)| format!("<a href=\"#{id}\">{name}</a>")).collect();
-    let sections: String =
-        parts.iter().map(|(id, name, content)| format!("<section id=\"{id}\" aria-label=\"{name}\">{content}</section>\n")).collect();
+    let sections: String = parts
+        .iter()
+        .map(|(id, name, content)| format!("<section id=\"{id}\" aria-label=\"{name}\">{content}</section>\n"))
+        .collect();
     let about = &report.about;
     let (title, version) = (escape(&about.dataset), escape(&about.version));
     format!(

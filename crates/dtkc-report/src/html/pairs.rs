@@ -10,7 +10,7 @@ pub fn section(report: &Report) -> String {
     if !report.alike.is_empty() {
         let cards: String = report.alike.iter().map(|pair| alike(pair, k)).collect();
         out += &format!(
-            "<div class=\"card\"><h2>May be one</h2><p class=\"hint\">Pairs of clusters next to each other. The curve counts items on the way from the \
+            "<div class=\"card\"><h2>May be one</h2><p class=\"hint\">Pairs of clusters next to each other. The drawing counts items on the way from the \
              middle of one to the middle of the other; with nothing between two hills they are two things, with one hill they may be one thing that was cut. \
              The pictures are those next to the other cluster. If they look alike: fewer clusters, or give both the same name.</p><div class=\"pairs\">{cards}</div></div>\n"
         );
@@ -27,7 +27,11 @@ pub fn section(report: &Report) -> String {
 
 fn alike(pair: &Alike, k: usize) -> String {
     let [a, b] = pair.clusters;
-    let torn = if pair.torn >= 0.001 { format!(" {} of their items could be in either.", percent(pair.torn)) } else { String::new() };
+    let torn = if pair.torn >= 0.001 {
+        format!(" {} of their items could be in either.", percent(pair.torn))
+    } else {
+        String::new()
+    };
     format!(
         "<article><h3>{} and {}</h3><p>Gap {}: {}.{torn}</p>{}{}{}</article>",
         chip(a, k),
@@ -57,7 +61,10 @@ fn mixed(cluster: &Mixed, k: usize) -> String {
 fn bars(bars: &[Vec<u32>; 2], colors: [&str; 2]) -> String {
     let (count, height, step) = (bars[0].len().max(bars[1].len()), 48.0, 10.0);
     let most = bars.iter().flatten().copied().max().unwrap_or(0).max(1);
-    let mut out = format!("<svg class=\"hills\" viewBox=\"0 0 {} {height}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Items between the middles\">", count as f64 * step);
+    let mut out = format!(
+        "<svg class=\"hills\" viewBox=\"0 0 {} {height}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Items between the middles\">",
+        count as f64 * step
+    );
     for (bars, color) in bars.iter().zip(colors) {
         for (at, &bar) in bars.iter().enumerate().filter(|(_, bar)| **bar > 0) {
             let tall = (f64::from(bar) / f64::from(most) * height).max(0.8);

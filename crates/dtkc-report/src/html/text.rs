@@ -71,7 +71,10 @@ fn figure(shot: &Shot) -> String {
         Some(picture) => {
             let class = if picture.is_tiny() { " class=\"tiny\"" } else { "" };
             let (width, height) = (picture.width, picture.height);
-            format!("<img{class} loading=\"lazy\" width=\"{width}\" height=\"{height}\" alt=\"{name}\" src=\"{}\">", picture.address())
+            format!(
+                "<img{class} loading=\"lazy\" width=\"{width}\" height=\"{height}\" alt=\"{name}\" src=\"{}\">",
+                picture.address()
+            )
         }
         None => "<span class=\"gone\">no picture</span>".to_owned(),
     };

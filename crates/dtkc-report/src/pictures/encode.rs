@@ -51,16 +51,24 @@ impl Pixels {
             _ => None,
         };
         let bytes = self.bytes.len();
-        color
-            .filter(|_| bytes == width * height * channels && bytes > 0)
-            .ok_or(PictureError::Pixels { width, height, channels, bytes })
+        color.filter(|_| bytes == width * height * channels && bytes > 0).ok_or(PictureError::Pixels {
+            width,
+            height,
+            channels,
+            bytes,
+        })
     }
 
     /// As JPEG.
     pub(super) fn jpeg(&self, quality: u8) -> Result<Vec<u8>, PictureError> {
         let color = self.color()?;
         let mut bytes = Cursor::new(Vec::new());
-        JpegEncoder::new_with_quality(&mut bytes, quality).encode(&self.bytes, self.width as u32, self.height as u32, color)?;
+        JpegEncoder::new_with_quality(&mut bytes, quality).encode(
+            &self.bytes,
+            self.width as u32,
+            self.height as u32,
+            color,
+        )?;
         Ok(bytes.into_inner())
     }
 

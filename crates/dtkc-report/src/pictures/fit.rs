@@ -123,7 +123,14 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 24) as u8
         };
-        (0..64).map(|_| Pixels { width: side, height: side, channels: 1, bytes: (0..side * side).map(|_| next()).collect() }).collect()
+        (0..64)
+            .map(|_| Pixels {
+                width: side,
+                height: side,
+                channels: 1,
+                bytes: (0..side * side).map(|_| next()).collect(),
+            })
+            .collect()
     }
 
     #[test]

@@ -2,8 +2,8 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use dtkc_report::{
-    About, Agreement, Alike, Chart, ClassScore, Cluster, Confusion, Consensus, Doubt, Ending, Fit, Line, Map, Mark, Mixed, Mostly, Near,
-    Picture, Pixels, Report, Restart, Scores, Shot, TilesWriter,
+    About, Agreement, Alike, Chart, ClassScore, Cluster, Confusion, Consensus, Doubt, Ending, Fit, Line, Map, Mark,
+    Mixed, Mostly, Near, Picture, Pixels, Report, Restart, Scores, Shot, TilesWriter,
 };
 
 /// Side of the pictures.
@@ -116,7 +116,8 @@ fn chart(name: &str) -> Chart {
         if restart == 2 {
             marks.push(Mark { epoch: 12, what: "pruned".into() });
         }
-        let value = |epoch: usize| (epoch, 1.0 / (epoch as f64 + restart as f64) + ((epoch * 7 + restart) % 5) as f64 * 0.01);
+        let value =
+            |epoch: usize| (epoch, 1.0 / (epoch as f64 + restart as f64) + ((epoch * 7 + restart) % 5) as f64 * 0.01);
         Line { restart, chosen: restart == 1, points: (1..=epochs).map(value).collect(), marks }
     };
     Chart { name: name.into(), stage: None, needs_labels: name == "ACC", lines: (0..3).map(line).collect() }
@@ -130,7 +131,12 @@ fn agreement(n: usize, k: usize) -> Agreement {
         items: n.min(5000),
         of: n,
         mean: Some(0.91),
-        consensus: Some(Consensus { others: 1, mean: 0.9, counts: vec![n as u64 / 10, n as u64 - n as u64 / 10], by_cluster: vec![Some(0.9); k] }),
+        consensus: Some(Consensus {
+            others: 1,
+            mean: 0.9,
+            counts: vec![n as u64 / 10, n as u64 - n as u64 / 10],
+            by_cluster: vec![Some(0.9); k],
+        }),
     }
 }
 
@@ -171,15 +177,29 @@ fn mixed(items: &Items) -> Mixed {
 
 fn scores(n: usize, k: usize) -> Scores {
     let each = (n / k) as u64;
-    let counts = (0..k).map(|row| (0..k).map(|column| if row == column { each - 1 } else { u64::from(column == (row + 1) % k) }).collect()).collect();
-    let class = |class: usize| ClassScore { class: format!("class {class}"), items: each, cluster: Some(class), found: 0.98, pure: 0.97 };
+    let counts = (0..k)
+        .map(|row| {
+            (0..k).map(|column| if row == column { each - 1 } else { u64::from(column == (row + 1) % k) }).collect()
+        })
+        .collect();
+    let class = |class: usize| ClassScore {
+        class: format!("class {class}"),
+        items: each,
+        cluster: Some(class),
+        found: 0.98,
+        pure: 0.97,
+    };
     Scores {
         acc: 0.97,
         nmi: 0.93,
         ari: 0.94,
         labelled: n,
         classes: (0..k).map(class).collect(),
-        confusion: Confusion { classes: (0..k).map(|c| format!("class {c}")).collect(), clusters: (0..k).collect(), counts },
+        confusion: Confusion {
+            classes: (0..k).map(|c| format!("class {c}")).collect(),
+            clusters: (0..k).collect(),
+            counts,
+        },
     }
 }
 
@@ -189,7 +209,12 @@ fn map(items: &Items, n: usize) -> Map {
     Map {
         of: n,
         items: (0..n as u32).collect(),
-        axes: (0..n).map(|item| items.place(item).map(|x| x * 0.5)).collect(),
+        axes: (0..n)
+            .map(|item| {
+                let [x, y] = items.place(item);
+                [y * 0.5, x + y]
+            })
+            .collect(),
         shares: [0.42, 0.23],
         near: (0..n).map(|item| items.place(item)).collect(),
         clusters: (0..n).map(|item| items.cluster(item) as u16).collect(),

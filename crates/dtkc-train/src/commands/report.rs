@@ -7,11 +7,11 @@ use dtkc_dataset::Dataset;
 use dtkc_files::Sources;
 use dtkc_human as human;
 use dtkc_observe::Observer;
+use dtkc_train::TrainError;
 use dtkc_train::device::DeviceName;
 use dtkc_train::report::{self, Asked, Format};
 use dtkc_train::run_dir::{self, RunDir};
 use dtkc_train::saved::Saved;
-use dtkc_train::TrainError;
 
 use super::print;
 
@@ -71,7 +71,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     super::warn_unfinished(&saved);
     let terminal = Terminal::new(args.quiet);
     let is_training_data = is_training_data(&saved, &data, args.data.is_some())?;
-    let asked = Asked { root: &args.run, saved: &saved, data: &data, is_training_data, is_restart_asked: args.restart.is_some() };
+    let asked = Asked {
+        root: &args.run,
+        saved: &saved,
+        data: &data,
+        is_training_data,
+        is_restart_asked: args.restart.is_some(),
+    };
     let bytes = make(&asked, format, &out, &terminal)?;
     if args.quiet { Ok(()) } else { print(&line(&out, bytes)) }
 }
@@ -80,7 +86,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 fn is_training_data(saved: &Saved, data: &Path, is_named: bool) -> Result<bool, TrainError> {
     if !is_named {
         if !data.exists() {
-            let text = format!("there is no file {} any more, on which this run was trained; name its new place with --data", data.display());
+            let text = format!(
+                "there is no file {} any more, on which this run was trained; name its new place with --data",
+                data.display()
+            );
             return Err(TrainError::Mismatch(text));
         }
         if Dataset::open(data)?.fingerprint()? != saved.config.data.fingerprint {
@@ -101,14 +110,15 @@ fn make(asked: &Asked<'_>, format: Format, out: &Path, terminal: &Terminal) -> R
 }
 
 fn line(out: &Path, bytes: u64) -> String {
-    format!("{} ({}): what was found, for a browser or a mail\n", out.display(), human::bytes(bytes))
+    format!("{} ({}): what the run found\n", out.display(), human::bytes(bytes))
 }
 
 /// Writes the page of a run that has just ended. The run is complete without it, so that a failure is a warning.
 pub(super) fn at_the_end(run: &RunDir, terminal: &Terminal, is_quiet: bool) -> anyhow::Result<()> {
     let made = Saved::open(run.root(), None, DeviceName::CPU).and_then(|saved| {
         let data = saved.config.data.path.clone();
-        let asked = Asked { root: run.root(), saved: &saved, data: &data, is_training_data: true, is_restart_asked: false };
+        let asked =
+            Asked { root: run.root(), saved: &saved, data: &data, is_training_data: true, is_restart_asked: false };
         make(&asked, Format::Html, &run.report(), terminal)
     });
     match made {
@@ -116,11 +126,16 @@ pub(super) fn at_the_end(run: &RunDir, terminal: &Terminal, is_quiet: bool) -> a
         Ok(_) => Ok(()),
         Err(TrainError::Interrupted(text)) => {
             let again = run.root().display();
-            Err(TrainError::Interrupted(format!("training is done and saved, only {text}; `dtkc-train report {again}` writes it")).into())
+            Err(TrainError::Interrupted(format!(
+                "training is done and saved, only {text}; `dtkc-train report {again}` writes it"
+            ))
+            .into())
         }
         Err(error) => {
             let again = run.root().display();
-            terminal.warn(&format!("the run is complete, but its report could not be written ({error}); try `dtkc-train report {again}`"));
+            terminal.warn(&format!(
+                "the run is complete, but its report could not be written ({error}); try `dtkc-train report {again}`"
+            ));
             Ok(())
         }
     }

@@ -38,11 +38,16 @@ pub(super) fn compare(asked: &Asked<'_>, past: &Past, seen: &Seen) -> Result<Agr
     let samples = samples(asked, past, seen);
     let count = samples.first().map_or(0, |sample| sample.clusters.len());
     let chosen = samples.iter().find(|sample| sample.restart == past.chosen);
-    let (true, Some(chosen)) = (samples.len() > 1 && count > 0 && seen.k <= MOST, chosen) else { return Ok(Agreed::default()) };
+    let (true, Some(chosen)) = (samples.len() > 1 && count > 0 && seen.k <= MOST, chosen) else {
+        return Ok(Agreed::default());
+    };
     let nmi = matrix(&samples)?;
     let others: Vec<&Sample> =
         samples.iter().filter(|other| other.restart != chosen.restart && !other.is_pruned).collect();
-    let ari = others.iter().map(|other| dtkc_metrics::ari(&chosen.clusters, &other.clusters)).collect::<Result<Vec<_>, _>>()?;
+    let ari = others
+        .iter()
+        .map(|other| dtkc_metrics::ari(&chosen.clusters, &other.clusters))
+        .collect::<Result<Vec<_>, _>>()?;
     let parts = agreeing(chosen, &others)?;
     let places = (0..count).map(|i| (i * all / count) as u32);
     let items = if asked.is_training_data && !others.is_empty() {
@@ -110,7 +115,8 @@ fn mean(samples: &[Sample], nmi: &[Vec<f64>]) -> Option<f64> {
 fn agreeing(chosen: &Sample, others: &[&Sample]) -> Result<Vec<usize>, TrainError> {
     let mut counts = vec![0; chosen.clusters.len()];
     for other in others {
-        let matched: BTreeMap<i64, i64> = dtkc_metrics::matching(&chosen.clusters, &other.clusters)?.into_iter().collect();
+        let matched: BTreeMap<i64, i64> =
+            dtkc_metrics::matching(&chosen.clusters, &other.clusters)?.into_iter().collect();
         for ((own, theirs), count) in chosen.clusters.iter().zip(&other.clusters).zip(&mut counts) {
             *count += usize::from(matched.get(theirs) == Some(own));
         }

@@ -69,7 +69,8 @@ fn lines(past: &Past, records: &[&EpochRecord], name: &str, value: &Value) -> Ve
 
 fn marks(past: &Past, restart: usize, own: &[&&EpochRecord]) -> Vec<Mark> {
     let anew = own.iter().filter(|record| record.regrouped);
-    let mut marks: Vec<Mark> = anew.map(|record| Mark { epoch: record.epoch, what: "clusters made anew".into() }).collect();
+    let mut marks: Vec<Mark> =
+        anew.map(|record| Mark { epoch: record.epoch, what: "clusters made anew".into() }).collect();
     let is_pruned = past.restarts.iter().any(|one| one.restart == restart && one.ended == Some(Ended::Pruned));
     if let Some(last) = own.last().filter(|record| is_pruned && record.stage.is_none()) {
         marks.push(Mark { epoch: last.epoch, what: "pruned".into() });

@@ -16,6 +16,8 @@ const SHOWN: usize = 60_000;
 const VALUES: usize = 32 << 20;
 /// Bytes of text that the pictures of the map may take.
 const TILES: usize = 8_000_000;
+/// And one of them: pictures of a small set need not be as large as the budget of a large one allows.
+const TILE: usize = 1000;
 /// Items by which the size of these pictures is chosen.
 const TRIED: usize = 256;
 /// No second best cluster.
@@ -110,7 +112,9 @@ pub(super) fn look(
             next += 1;
             let embedding = answers.embedding.chunks_exact(seen.width).nth(row);
             seen.embedding.extend(embedding.unwrap_or(&[0.0]).iter().map(|&x| finite(x)));
-            if let (Some((writer, fit)), Some(item)) = (writer.as_mut().map(|w| (w, painter.side)), batch.items.get(row)) {
+            if let (Some((writer, fit)), Some(item)) =
+                (writer.as_mut().map(|w| (w, painter.side)), batch.items.get(row))
+            {
                 writer.push(&painter.paint(item, fit)?)?;
             }
         }
@@ -150,7 +154,9 @@ fn writer_for(dataset: &Dataset, painter: &mut Painter, sample: &[u32]) -> Resul
     let tried: Vec<usize> = even(sample.len(), TRIED).iter().map(|&place| sample[place as usize] as usize).collect();
     let items = dataset.items(&tried)?;
     let source = painter.source();
-    let fit = Fit::find(sample.len(), TILES, source, |side| items.iter().filter_map(|item| painter.paint(item, side).ok()).collect())?;
+    let fit = Fit::find(sample.len(), TILES.min(sample.len() * TILE), source, |side| {
+        items.iter().filter_map(|item| painter.paint(item, side).ok()).collect()
+    })?;
     let (Some(fit), Some(first)) = (fit, items.get(0)) else { return Ok(None) };
     painter.side = fit.side;
     let like = painter.paint(first, fit.side)?;

@@ -24,8 +24,11 @@ impl Classes {
     pub(super) fn read(dataset: &Dataset) -> Result<Option<Self>, TrainError> {
         let Some(labels) = dataset.labels()? else { return Ok(None) };
         let given = dataset.label_names()?.unwrap_or_default();
-        let name = |label: i64| usize::try_from(label).ok().and_then(|at| given.get(at).cloned()).unwrap_or_else(|| label.to_string());
-        let names: BTreeMap<i64, String> = labels.iter().filter(|&&label| label >= 0).map(|&label| (label, name(label))).collect();
+        let name = |label: i64| {
+            usize::try_from(label).ok().and_then(|at| given.get(at).cloned()).unwrap_or_else(|| label.to_string())
+        };
+        let names: BTreeMap<i64, String> =
+            labels.iter().filter(|&&label| label >= 0).map(|&label| (label, name(label))).collect();
         Ok((!names.is_empty() && names.len() <= MOST).then_some(Self { labels, names }))
     }
 

@@ -45,7 +45,8 @@ pub(super) fn map(
     };
     let labels = classes.map_or_else(Vec::new, |classes| {
         let places: Vec<i64> = classes.names.keys().copied().collect();
-        let place = |item: &u32| places.binary_search(&classes.labels[at(item)]).ok().and_then(|p| u16::try_from(p).ok());
+        let place =
+            |item: &u32| places.binary_search(&classes.labels[at(item)]).ok().and_then(|p| u16::try_from(p).ok());
         seen.sample.iter().map(place).collect()
     });
     Ok(Some(Map {
@@ -105,9 +106,12 @@ fn names(seen: &Seen, dataset: &Dataset) -> Result<Vec<String>, TrainError> {
     }
     for start in (0..dataset.len()).step_by(READ) {
         let end = (start + READ).min(dataset.len());
-        let wanted = seen.sample.partition_point(|&item| (item as usize) < start)..seen.sample.partition_point(|&item| (item as usize) < end);
+        let wanted = seen.sample.partition_point(|&item| (item as usize) < start)
+            ..seen.sample.partition_point(|&item| (item as usize) < end);
         let read = dataset.paths(start..end)?.unwrap_or_default();
-        names.extend(seen.sample[wanted].iter().map(|&item| read.get(item as usize - start).cloned().unwrap_or_default()));
+        names.extend(
+            seen.sample[wanted].iter().map(|&item| read.get(item as usize - start).cloned().unwrap_or_default()),
+        );
     }
     Ok(names)
 }

@@ -114,7 +114,8 @@ fn about(asked: &Asked<'_>, dataset: &Dataset, past: &Past, seen: &Seen) -> Abou
         clusters: seen.k,
         number: past.summary.as_ref().and_then(number),
         used: seen.sizes().iter().filter(|&&size| size > 0).count(),
-        confidence: dtkc_metrics::mean(&seen.confidence.iter().map(|&c| f64::from(c)).collect::<Vec<_>>()).unwrap_or(0.0),
+        confidence: dtkc_metrics::mean(&seen.confidence.iter().map(|&c| f64::from(c)).collect::<Vec<_>>())
+            .unwrap_or(0.0),
         seed: config.run.seed,
         restart: asked.saved.restart,
         why: past.why(asked.is_restart_asked),
@@ -127,7 +128,8 @@ fn shape(dataset: &Dataset) -> String {
     match (dataset.image_shape(), dataset.sequence_lengths()) {
         (Some(shape), _) => shape.to_string(),
         (None, Some(lengths)) => {
-            let (least, most) = (lengths.iter().min().copied().unwrap_or(0), lengths.iter().max().copied().unwrap_or(0));
+            let (least, most) =
+                (lengths.iter().min().copied().unwrap_or(0), lengths.iter().max().copied().unwrap_or(0));
             format!("{}, {least} to {most} steps", dataset.shape())
         }
         (None, None) => dataset.shape().to_string(),
@@ -143,7 +145,11 @@ fn number(summary: &Summary) -> Option<String> {
 
 fn notes(asked: &Asked<'_>, dataset: &Dataset) -> Vec<String> {
     let other = (!asked.is_training_data).then(|| {
-        format!("the network was trained on {}, and this page shows what it says about {}", asked.saved.config.data.name, dataset.name())
+        format!(
+            "the network was trained on {}, and this page shows what it says about {}",
+            asked.saved.config.data.name,
+            dataset.name()
+        )
     });
     asked.saved.unfinished.iter().cloned().chain(other).collect()
 }

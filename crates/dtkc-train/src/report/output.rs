@@ -22,7 +22,10 @@ pub enum Format {
 impl Format {
     /// The form that a file's name asks for; a page where it says nothing.
     pub fn of(path: &Path) -> Self {
-        path.extension().and_then(|name| name.to_str()).and_then(|name| name.to_ascii_lowercase().parse().ok()).unwrap_or(Self::Html)
+        path.extension()
+            .and_then(|name| name.to_str())
+            .and_then(|name| name.to_ascii_lowercase().parse().ok())
+            .unwrap_or(Self::Html)
     }
 
     /// The usual end of a file's name.
@@ -72,7 +75,10 @@ mod tests {
     #[test]
     fn the_name_of_a_file_says_its_form() {
         let of = |name: &str| Format::of(Path::new(name));
-        assert_eq!([of("a.md"), of("a.JSON"), of("a.html"), of("a")], [Format::Markdown, Format::Json, Format::Html, Format::Html]);
+        assert_eq!(
+            [of("a.md"), of("a.JSON"), of("a.html"), of("a")],
+            [Format::Markdown, Format::Json, Format::Html, Format::Html]
+        );
         assert!("pdf".parse::<Format>().is_err_and(|error| error.contains("html, md or json")));
     }
 }

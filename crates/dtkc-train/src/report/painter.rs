@@ -87,9 +87,9 @@ impl Painter {
             other => other.insert(Preparer::new(spec, Limits::default())),
         };
         let mut bytes = vec![0; width * height * channels];
-        resizer
-            .resize_pixels(pixels, shape, &mut bytes)
-            .map_err(|error| TrainError::Mismatch(format!("an image cannot be made smaller for the report: {error}")))?;
+        resizer.resize_pixels(pixels, shape, &mut bytes).map_err(|error| {
+            TrainError::Mismatch(format!("an image cannot be made smaller for the report: {error}"))
+        })?;
         Ok(Pixels { width, height, channels, bytes })
     }
 }

@@ -10,6 +10,8 @@ use crate::error::TrainError;
 
 /// Bytes of text that these pictures may take together.
 const BUDGET: usize = 2_600_000;
+/// And one of them.
+const PICTURE: usize = 4000;
 /// Pictures by which their size is chosen.
 const TRIED: usize = 40;
 /// Items that are read at a time.
@@ -72,7 +74,7 @@ impl<'a> Shots<'a> {
         let read = self.dataset.items(&tried)?;
         let source = (painter.source(), painter.is_drawing());
         let sample = |side: usize| read.iter().filter_map(|item| painter.paint(item, side).ok()).collect();
-        Ok(Some(Frame::find(count, BUDGET, source, sample)?))
+        Ok(Some(Frame::find(count, BUDGET.min(count * PICTURE), source, sample)?))
     }
 }
 

@@ -77,7 +77,11 @@ pub fn log_lines(path: &Path) -> Result<usize, TrainError> {
 }
 
 /// How a restart ended and what it is worth, without the learner that it needs to go on; `None` for both where it has not ended.
-pub fn read_end(path: &Path, identity: &Identity, clusters: usize) -> Result<(Option<Ended>, Option<Outcome>), TrainError> {
+pub fn read_end(
+    path: &Path,
+    identity: &Identity,
+    clusters: usize,
+) -> Result<(Option<Ended>, Option<Outcome>), TrainError> {
     let (meta, arrays) = checkpoint::read::<LastMeta>(path)?;
     identity.check(path, &meta.identity)?;
     Ok((meta.ended, read_outcome(&arrays, clusters)))
