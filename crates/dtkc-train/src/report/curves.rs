@@ -48,7 +48,8 @@ fn of_stage(past: &Past, stage: Option<&str>) -> Vec<Chart> {
         needs_labels,
     });
     // A learning rate of 0 throughout belongs to a method without one.
-    made.filter(|chart| !chart.lines.is_empty() && !(chart.name == "learning rate" && is_all_zero(chart))).collect()
+    let says_nothing = |chart: &Chart| chart.lines.is_empty() || (chart.name == "learning rate" && is_all_zero(chart));
+    made.filter(|chart| !says_nothing(chart)).collect()
 }
 
 fn is_all_zero(chart: &Chart) -> bool {
