@@ -21,7 +21,7 @@ pub struct Graph {
 impl Graph {
     /// From the `count` nearest others of every point and their squared distances, `[n, count]`, nearest first.
     pub fn of(count: usize, items: &[u32], squares: &[f32]) -> Self {
-        let n = if count == 0 { 0 } else { items.len() / count };
+        let n = items.len().checked_div(count).unwrap_or(0);
         let mut ties: Vec<(u32, u32, f32)> = Vec::with_capacity(2 * items.len());
         for (point, (items, squares)) in
             (0u32..).zip(items.chunks_exact(count.max(1)).zip(squares.chunks_exact(count.max(1))))

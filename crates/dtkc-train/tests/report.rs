@@ -151,7 +151,8 @@ fn every_method_has_a_report() {
 fn sequences_are_drawn() {
     let place = Place::new();
     let data = place.path("s.h5");
-    let mut writer = Writer::create(&data, WriterOptions::new(ItemShape::Sequence { dim: 2 }, "pens", "test")).unwrap();
+    let options = WriterOptions { paths: true, ..WriterOptions::new(ItemShape::Sequence { dim: 2 }, "pens", "test") };
+    let mut writer = Writer::create(&data, options).unwrap();
     for i in 0..60 {
         let steps: Vec<f32> =
             (0..10 + i % 7).flat_map(|t| [(t as f32 * (1.0 + (i % 3) as f32)).sin(), t as f32]).collect();
@@ -161,11 +162,9 @@ fn sequences_are_drawn() {
     let run = place.path("run");
     small::run(&mut small::fit(Method::Kmeans, &data, &run, &[]));
     let html = page(&run.join("report.html"));
-    assert!(
-        html.contains("10 to 16 steps")
-            && html.contains("alt=\"pen 1")
-            && html.contains("src=\"data:image/png;base64,")
-    );
+    for part in ["10 to 16 steps", "alt=\"pen 1", "src=\"data:image/png;base64,"] {
+        assert!(html.contains(part), "{part} is missing");
+    }
 }
 
 #[test]

@@ -42,8 +42,11 @@ pub fn section(report: &Report) -> String {
     out + "</div></div>"
 }
 
-/// What the script needs for the values under the pointer.
-pub fn facts(report: &Report) -> Vec<Vec<(usize, Vec<(usize, f32)>)>> {
+/// A restart, and the value of a measure after each epoch.
+type Values = (usize, Vec<(usize, f32)>);
+
+/// What the script needs for the values under the pointer: the lines of every chart.
+pub fn facts(report: &Report) -> Vec<Vec<Values>> {
     let short = |line: &Line| (line.restart, line.points.iter().map(|&(epoch, value)| (epoch, value as f32)).collect());
     report.charts.iter().map(|chart| chart.lines.iter().map(short).collect()).collect()
 }

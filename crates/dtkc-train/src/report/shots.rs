@@ -11,7 +11,7 @@ use crate::error::TrainError;
 /// Bytes of text that these pictures may take together.
 const BUDGET: usize = 2_600_000;
 /// And one of them.
-const PICTURE: usize = 4000;
+const PICTURE: usize = 8000;
 /// Pictures by which their size is chosen.
 const TRIED: usize = 40;
 /// Items that are read at a time.
