@@ -11,7 +11,9 @@ pub fn measure(name: &str, stage: Option<&str>) -> &'static str {
         "simplex" => "Every item should belong to one cluster and not to several in parts.",
         "orthogonality" => "Different items should not all belong to the same cluster.",
         "consistency" => "Two views of one item should get the same cluster.",
-        "information" => "How much the cluster of one view tells about that of the other.",
+        "mutual_information" => "The cluster of one view should tell that of the other: lower is more told.",
+        "self_label" => "Items that the network is sure of teach it about their other views.",
+        "clustering" => "Items should be clearly in their cluster, close to its middle.",
         "overclustering" => "The same for fine clusters, of which there are several for each cluster.",
         "balance" => "Clusters should not all be one.",
         "certainty" => "Items should be clearly in a cluster.",
@@ -23,6 +25,9 @@ pub fn measure(name: &str, stage: Option<&str>) -> &'static str {
         "largest share" => "Part of all items in the largest cluster.",
         "ACC" => "Items whose cluster is matched with their class.",
         "NMI" => "How much clusters tell about classes: 1 all, 0 nothing.",
+        name if name.starts_with("contrast") => {
+            "Two views of one item should look alike inside the network, different items should not."
+        }
         name if name.starts_with("companion") => "The same as the clusters, seen in a layer inside the network.",
         _ => "A part of the loss.",
     }

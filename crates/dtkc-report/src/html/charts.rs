@@ -54,7 +54,7 @@ pub fn facts(report: &Report) -> Vec<Vec<Values>> {
 fn figure(at: usize, chart: &Chart) -> String {
     let stage = chart.stage.as_ref().map_or(String::new(), |stage| format!("{}: ", escape(stage)));
     let unused = if chart.needs_labels { " <em>by labels, not used</em>" } else { "" };
-    let name = escape(&chart.name);
+    let name = escape(&chart.name.replace('_', " "));
     format!(
         "<figure class=\"chart\" data-chart=\"{at}\"><figcaption><b>{stage}{name}</b>{unused}<br><small>{}</small></figcaption>{}<output class=\"read\"></output></figure>",
         words::measure(&chart.name, chart.stage.as_deref()),
