@@ -153,6 +153,11 @@ class Job:
         if full:
             self.disk.leave(ROOM)
         self.begun = True
+        if said.returncode == 0 and "its report could not be written" in said.stderr:
+            # A run is complete without its page, and says so; going on writes it.
+            self.counts["could not write"] += 1
+            self.check(complete=False)
+            return True
         if said.returncode == 0:
             self.counts["ended by itself"] += 1
             self.check(complete=True)

@@ -43,7 +43,7 @@ while [ "$killed" -lt "$kills" ]; do
     killed=$((killed + 1))
   fi
   wait "$pid" 2>/dev/null || true
-  if [ -f "$work/broken/model.onnx" ]; then
+  if [ -f "$work/broken/report.html" ]; then
     # It finished between two kills: the rest of the kills goes to a run that starts again from the beginning.
     mv "$work/broken" "$work/done-$attempts"
   fi

@@ -37,6 +37,7 @@ cat <<END
 Written to $out:
   glyphs.png     the collection, a contact sheet
   run/           the training run; run/model.onnx is the model, one file
+  run/report.html  what was found: clusters as pictures, a map, warnings (docs/reading-a-report.md)
   labels.csv     a cluster for every image
   gallery.html   the clusters as pictures: open it in a browser
 

@@ -16,7 +16,7 @@ fn a_dataset_becomes_a_model_and_labels() {
     assert!(info.to_string().contains("600"), "{info}");
 
     run_well(&place, &format!("dtkc-train fit --data glyphs.h5 --out run {SMALL}"));
-    for file in ["config.toml", "log.jsonl", "summary.json", "model.onnx"] {
+    for file in ["config.toml", "log.jsonl", "summary.json", "model.onnx", "report.html"] {
         assert!(place.path("run").join(file).is_file(), "{file} is missing");
     }
 

@@ -26,6 +26,7 @@ mod student;
 pub use agreement::{Normalisation, Scores, accuracy, ari, nmi, scores, scores_of_counts};
 pub use confusion::{Confusion, confusion};
 pub use error::MetricError;
+pub use matching::matching;
 pub use shares::shares;
 pub use silhouette::silhouette;
 pub use statistics::{Interval, mean, mean_interval, sd, spearman};

@@ -29,6 +29,14 @@ pub(crate) fn best_matching(table: &Contingency) -> Result<Vec<Option<usize>>, M
     Ok(matched)
 }
 
+/// The class that every cluster is matched with under the best one-to-one matching, as pairs (cluster, class) by rising cluster. What
+/// has no partner is left out.
+pub fn matching(truth: &[i64], clusters: &[i64]) -> Result<Vec<(i64, i64)>, MetricError> {
+    let table = Contingency::new(truth, clusters)?;
+    let matched = best_matching(&table)?.into_iter().zip(&table.clusters);
+    Ok(matched.filter_map(|(class, &cluster)| Some((cluster, table.classes[class?]))).collect())
+}
+
 /// Rows whose class is the one their cluster is matched with.
 pub(crate) fn matched_rows(table: &Contingency) -> Result<u64, MetricError> {
     let matched = best_matching(table)?;

@@ -1,12 +1,10 @@
 //! The page in a real browser. Says so where no browser is installed.
 #![allow(clippy::unwrap_used)]
 
-#[path = "common/browser.rs"]
-mod browser;
 mod common;
 
-use browser::Browser;
 use common::{K, Server, drawing, model_of, zip_of};
+use dtkc_testing::browser::Browser;
 use dtkc_testing::wait_for;
 use serde_json::json;
 

@@ -5,11 +5,14 @@
 //! - [`files`]: encoded images and archives; [`hostile`]: small ones that ask for much.
 //! - [`drawing`], [`Noise`]: images and numbers that are the same in every run.
 //! - [`wait_for`], [`wait_until`]: for what another process does, whatever the machine's speed.
+//! - `browser` (with the feature of that name): a real browser that opens pages.
 //! - `model` (with the feature of that name): a small model file.
 
 // Tests are the only callers: a failure here is a failed test, and says where.
 #![allow(clippy::unwrap_used)]
 
+#[cfg(feature = "browser")]
+pub mod browser;
 pub mod files;
 pub mod hostile;
 #[cfg(feature = "model")]

@@ -34,6 +34,9 @@ pub enum TrainError {
     /// Images cannot be found.
     #[error(transparent)]
     Source(#[from] dtkc_source::SourceError),
+    /// A picture of a report could not be made.
+    #[error(transparent)]
+    Picture(#[from] dtkc_report::PictureError),
     /// The output is a file.
     #[error("{} is a file, not a folder; choose another --out", path.display())]
     NotAFolder {

@@ -100,7 +100,7 @@ fn named(confusion: Confusion, names: Option<Vec<String>>) -> Confusion {
 }
 
 /// The items in the order of the file.
-fn in_order(dataset: &Dataset) -> impl Iterator<Item = Result<Batch, DataError>> + '_ {
+pub(crate) fn in_order(dataset: &Dataset) -> impl Iterator<Item = Result<Batch, DataError>> + '_ {
     let len = dataset.len();
     (0..len).step_by(READ).map(move |start| {
         let range = start..(start + READ).min(len);

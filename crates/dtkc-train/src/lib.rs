@@ -10,7 +10,7 @@
 //! | signs that clusters are not what was hoped for | [`monitor`], [`warnings`] |
 //! | many runs beside each other; one method with several settings | [`compare`], [`sweep`] |
 //! | which pixels speak for a cluster | [`explain`] |
-//! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`] |
+//! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`], [`mod@report`] |
 //! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`], [`mod@batch`] |
 
 pub mod assign;
@@ -35,6 +35,7 @@ pub mod partial;
 pub mod pipeline;
 pub mod pretrained;
 pub mod prune;
+pub mod report;
 pub mod resources;
 pub mod restart;
 pub mod run_dir;

@@ -94,6 +94,11 @@ impl RunDir {
         self.root.join("model.onnx")
     }
 
+    /// What it found, as a page for people.
+    pub fn report(&self) -> PathBuf {
+        self.root.join("report.html")
+    }
+
     /// The folder of the checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.root.join("checkpoints")
@@ -129,7 +134,8 @@ impl RunDir {
 
     fn remove_files(&self) -> Result<(), TrainError> {
         // The configuration goes first: what is left is then no longer taken for a run.
-        for file in [self.config(), self.log(), self.trials(), self.budget(), self.summary(), self.model()] {
+        let figures = [self.config(), self.log(), self.trials(), self.budget(), self.summary()];
+        for file in figures.into_iter().chain([self.model(), self.report()]) {
             if file.exists() {
                 fs_err::remove_file(file)?;
             }
@@ -212,12 +218,13 @@ mod tests {
         let run = RunDir::create(&root, Existing::Refuse).unwrap();
         std::fs::write(run.config(), "x").unwrap();
         std::fs::write(run.last(0), "x").unwrap();
+        std::fs::write(run.report(), "x").unwrap();
         drop(run);
         let error = RunDir::create(&root, Existing::Refuse).unwrap_err().to_string();
         assert!(error.contains("resume") && error.contains("--force"), "{error}");
         std::fs::write(root.join("notes.txt"), "mine").unwrap();
         let run = RunDir::create(&root, Existing::Replace).unwrap();
-        assert!(!run.config().exists() && !run.last(0).exists());
+        assert!(!run.config().exists() && !run.last(0).exists() && !run.report().exists());
         assert!(root.join("notes.txt").exists(), "only the run's own files go");
     }
 

@@ -26,25 +26,42 @@ pub struct Found<'a> {
     pub ended: Ended,
 }
 
-/// One sentence for each sign, none where all looks well.
-pub fn warnings(found: &Found<'_>) -> Vec<String> {
+/// A sign, and what to try.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// What was seen.
+    pub sign: String,
+    /// What to try next.
+    pub remedy: String,
+}
+
+impl Doubt {
+    fn new(sign: String, remedy: impl Into<String>) -> Self {
+        Self { sign, remedy: remedy.into() }
+    }
+}
+
+/// What there is to doubt, nothing where all looks well.
+pub fn doubts(found: &Found<'_>) -> Vec<Doubt> {
     let signs = [empty(found.sizes), large(found.sizes), unsure(found), disagreeing(found), falling(found)];
     signs.into_iter().flatten().collect()
 }
 
-fn empty(sizes: &[u64]) -> Option<String> {
+/// The same, one sentence each.
+pub fn warnings(found: &Found<'_>) -> Vec<String> {
+    doubts(found).into_iter().map(|Doubt { sign, remedy }| format!("{sign}: {remedy}")).collect()
+}
+
+fn empty(sizes: &[u64]) -> Option<Doubt> {
     let k = sizes.len();
     let used = sizes.iter().filter(|&&size| size > 0).count();
     (used < k).then(|| {
-        format!(
-            "{} of {k} clusters are empty: ask for fewer (--clusters {}), or try more --runs or a larger --batch",
-            k - used,
-            used.max(2)
-        )
+        let remedy = format!("ask for fewer (--clusters {}), or try more --runs or a larger --batch", used.max(2));
+        Doubt::new(format!("{} of {k} clusters are empty", k - used), remedy)
     })
 }
 
-fn large(sizes: &[u64]) -> Option<String> {
+fn large(sizes: &[u64]) -> Option<Doubt> {
     // One of two clusters always has half.
     let limit = match sizes.len() {
         0..=2 => 0.9,
@@ -54,31 +71,25 @@ fn large(sizes: &[u64]) -> Option<String> {
     let total: u64 = sizes.iter().sum();
     let share = *sizes.iter().max()? as f64 / total.max(1) as f64;
     (share >= limit).then(|| {
-        format!(
-            "one cluster holds {:.0} % of the items: look into it, and if it mixes things try more --clusters or --runs",
-            100.0 * share
-        )
+        let sign = format!("one cluster holds {:.0} % of the items", 100.0 * share);
+        Doubt::new(sign, "look into it, and if it mixes things try more --clusters or --runs")
     })
 }
 
-fn unsure(found: &Found<'_>) -> Option<String> {
+fn unsure(found: &Found<'_>) -> Option<Doubt> {
     let confidence = found.confidence.filter(|&confidence| confidence < LOW_CONFIDENCE)?;
-    Some(format!(
-        "items are not clearly in one cluster (mean confidence {confidence:.2}): try more --epochs, fewer --clusters, or \
-         --clusters auto"
-    ))
+    let sign = format!("items are not clearly in one cluster (mean confidence {confidence:.2})");
+    Some(Doubt::new(sign, "try more --epochs, fewer --clusters, or --clusters auto"))
 }
 
-fn disagreeing(found: &Found<'_>) -> Option<String> {
+fn disagreeing(found: &Found<'_>) -> Option<Doubt> {
     let agreement = found.agreement.filter(|&agreement| agreement < LOW_AGREEMENT)?;
-    Some(format!(
-        "restarts found different clusters (mean ARI {agreement:.2} with the best): try more --runs or --epochs, or another \
-         number (--clusters auto)"
-    ))
+    let sign = format!("restarts found different clusters (mean ARI {agreement:.2} with the best)");
+    Some(Doubt::new(sign, "try more --runs or --epochs, or another number (--clusters auto)"))
 }
 
 /// Means over a tenth of the epochs: single ones go up and down.
-fn falling(found: &Found<'_>) -> Option<String> {
+fn falling(found: &Found<'_>) -> Option<Doubt> {
     let losses = found.losses;
     if found.ended != Ended::Epochs || losses.len() < FEWEST_EPOCHS {
         return None;
@@ -88,7 +99,7 @@ fn falling(found: &Found<'_>) -> Option<String> {
     let (before, last) = losses.split_at(losses.len() - tenth);
     let (first, before, last) = (mean(&losses[..tenth]), mean(&before[before.len() - tenth..]), mean(last));
     let is_falling = before - last > STILL_FALLING * (first - last) && first > last;
-    is_falling.then(|| "the loss was still falling when training ended: try more --epochs".to_owned())
+    is_falling.then(|| Doubt::new("the loss was still falling when training ended".to_owned(), "try more --epochs"))
 }
 
 #[cfg(test)]

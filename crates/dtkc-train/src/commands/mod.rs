@@ -7,6 +7,7 @@ mod evaluate;
 mod explain;
 mod export;
 mod fit;
+mod report;
 mod resume;
 mod sweep;
 
@@ -35,6 +36,7 @@ Examples:
   dtkc-train evaluate runs/photos --data other.h5
   dtkc-train export runs/photos --out photos.onnx
   dtkc-train explain --model runs/photos --input new/ --out why
+  dtkc-train report runs/photos                              runs/photos/report.html: what was found, as a page
   dtkc-train compare --data usps.h5 mnist.h5 --methods all --runs 20 --out cmp
   dtkc-train sweep --data usps.h5 --vary loss.lambda=1,0.1,0.01,0 --runs 20 --out sweep
 
@@ -52,6 +54,8 @@ enum Command {
     Export(export::Args),
     /// Show which pixels of images speak for their cluster (expected gradients, as SHAP has them).
     Explain(Box<explain::Args>),
+    /// Write what a run found as one page with pictures, curves and a map; or as Markdown or JSON.
+    Report(report::Args),
     /// Run several methods on several datasets and write the paper's table of them.
     Compare(Box<compare::Args>),
     /// Run one method with several values of its settings; tables and plots of them.
@@ -70,6 +74,7 @@ impl Cli {
             Command::Evaluate(args) => evaluate::run(&args),
             Command::Export(args) => export::run(&args),
             Command::Explain(args) => explain::run(&args),
+            Command::Report(args) => report::run(&args),
             Command::Compare(args) => compare::run(*args),
             Command::Sweep(args) => sweep::run(*args),
             Command::Devices(args) => devices::run(&args),

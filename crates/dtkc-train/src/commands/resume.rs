@@ -18,7 +18,7 @@ Examples:
   dtkc-train resume runs/usps --threads 1      the result does not depend on the threads
   dtkc-train resume runs/usps --data /new/place/usps.h5      after the dataset was moved
 
-Resuming a finished run trains nothing and writes its summary and model again. A larger plan.runs in config.toml
+Resuming a finished run trains nothing and writes its summary, model and report again. A larger plan.runs in config.toml
 adds restarts to it.";
 
 /// Flags of `resume`.
@@ -44,6 +44,9 @@ pub(crate) struct After {
     /// Do not write model.onnx (no ONNX Runtime is needed then).
     #[arg(long)]
     no_export: bool,
+    /// Do not write report.html.
+    #[arg(long)]
+    no_report: bool,
     /// The ONNX Runtime library, or the folder that holds it.
     #[arg(long, value_name = "PATH")]
     onnxruntime: Option<PathBuf>,
@@ -91,7 +94,7 @@ impl After {
     }
 }
 
-/// Trains what is left, writes summary and model, prints.
+/// Trains what is left, writes summary, model and report, prints.
 pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After, terminal: &Terminal) -> anyhow::Result<()> {
     let summary = pipeline::complete(run, config, terminal)?;
     if after.json {
@@ -99,9 +102,13 @@ pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After, terminal: &T
     } else if !after.quiet {
         print(&summary.table())?;
     }
-    if after.no_export {
-        return Ok(());
+    if !after.no_export {
+        export(run, after)?;
     }
+    if after.no_report { Ok(()) } else { super::report::at_the_end(run, terminal, after.quiet || after.json) }
+}
+
+fn export(run: &RunDir, after: &After) -> anyhow::Result<()> {
     let saved = Saved::open(run.root(), None, DeviceName::CPU)?;
     let options = ExportOptions { out: run.model(), data: None, onnxruntime: after.onnxruntime.clone(), resize: None };
     let exported = export::export(&saved, &options).map_err(|error| {

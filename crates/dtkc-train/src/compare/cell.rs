@@ -65,6 +65,8 @@ impl Cell {
         words.extend(flag("--data", &self.data));
         words.extend(start.told.threads.iter().flat_map(|n| flag("--threads", n.to_string())));
         words.extend(start.told.after());
+        // A table of many cells is what was asked for; any of them has its report by `dtkc-train report`.
+        words.push("--no-report".into());
         words.push(STOP_WITH_INPUT.into());
         words
     }
@@ -112,7 +114,7 @@ mod tests {
             let words = cell.arguments(Path::new("cmp"), &start);
             words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ").replace('\\', "/")
         };
-        let end = "--data usps.h5 --threads 2 --no-export --stop-with-input";
+        let end = "--data usps.h5 --threads 2 --no-export --no-report --stop-with-input";
         let fit = "fit --out cmp/usps/ddc+preset=paper --method ddc --restarts 20 --clusters 10 --no-prune";
         assert_eq!(words(start(Begin::New, None, None)), format!("{fit} {end}"));
         let (time, other) = (Some(Duration::from_millis(90_500)), Some(Path::new("cmp/usps/dec")));

@@ -76,6 +76,17 @@ pub fn log_lines(path: &Path) -> Result<usize, TrainError> {
     Ok(checkpoint::read::<LastMeta>(path)?.0.log_lines)
 }
 
+/// How a restart ended and what it is worth, without the learner that it needs to go on; `None` for both where it has not ended.
+pub fn read_end(
+    path: &Path,
+    identity: &Identity,
+    clusters: usize,
+) -> Result<(Option<Ended>, Option<Outcome>), TrainError> {
+    let (meta, arrays) = checkpoint::read::<LastMeta>(path)?;
+    identity.check(path, &meta.identity)?;
+    Ok((meta.ended, read_outcome(&arrays, clusters)))
+}
+
 impl Restart {
     /// Writes everything that is needed to go on.
     pub fn save(&self, path: &Path, identity: &Identity, log_lines: usize) -> Result<(), TrainError> {

@@ -1,11 +1,11 @@
 //! A real browser, driven through chromedriver's WebDriver protocol.
-#![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use dtkc_testing::wait_until;
 use serde_json::{Value, json};
+
+use crate::{LONG, wait_until};
 
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -14,7 +14,12 @@ pub struct Browser {
     driver: Child,
     base: String,
     agent: ureq::Agent,
+    /// Its profile and its downloads, removed at the end.
     pub folder: tempfile::TempDir,
+}
+
+fn agent() -> ureq::Agent {
+    ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(LONG)).build().into()
 }
 
 fn find(names: &[&str]) -> Option<PathBuf> {
@@ -44,7 +49,7 @@ impl Browser {
             .spawn()
             .unwrap();
         let base = format!("http://127.0.0.1:{port}");
-        let mut browser = Self { driver: child, base, agent: crate::common::agent(), folder };
+        let mut browser = Self { driver: child, base, agent: agent(), folder };
         wait_until("chromedriver answers", || browser.agent.get(format!("{}/status", browser.base)).call().is_ok());
         let profile = browser.folder.path().join("profile");
         let downloads = browser.downloads();
@@ -78,6 +83,7 @@ impl Browser {
         Some(browser)
     }
 
+    /// Where files go that a page gives.
     pub fn downloads(&self) -> PathBuf {
         self.folder.path().join("downloads")
     }
@@ -96,6 +102,7 @@ impl Browser {
         value
     }
 
+    /// Opens an address.
     pub fn open(&self, url: &str) {
         self.call("POST", "/url", json!({"url": url}));
     }
@@ -115,6 +122,7 @@ impl Browser {
         found[ELEMENT].as_str().unwrap().to_owned()
     }
 
+    /// Clicks into the middle of an element.
     pub fn click(&self, selector: &str) {
         // To the middle: at the edge the page's head would lie over it.
         self.run(&format!(
@@ -123,6 +131,7 @@ impl Browser {
         self.call("POST", &format!("/element/{}/click", self.element(selector)), json!({}));
     }
 
+    /// Types text into a field.
     pub fn type_into(&self, selector: &str, text: &str) {
         self.call("POST", &format!("/element/{}/value", self.element(selector)), json!({"text": text}));
     }
@@ -144,17 +153,38 @@ impl Browser {
         self.call("POST", "/actions", json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}));
     }
 
+    /// Shows the page in a window of that size; a narrow one is a phone's.
     pub fn resize(&self, width: u32, height: u32) {
         let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 2, "mobile": width < 600});
         self.devtools("Emulation.setDeviceMetricsOverride", metrics);
     }
 
+    /// Asks pages for their dark or their light form.
     pub fn dark(&self, dark: bool) {
         let value = if dark { "dark" } else { "light" };
         self.devtools(
             "Emulation.setEmulatedMedia",
             json!({"features": [{"name": "prefers-color-scheme", "value": value}]}),
         );
+    }
+
+    /// Moves the pointer over places of the window; with the button held down where `is_held`.
+    pub fn pointer(&self, places: &[[f64; 2]], is_held: bool) {
+        let place = |[x, y]: &[f64; 2]| json!({"type": "pointerMove", "duration": 0, "x": x.round(), "y": y.round()});
+        let mut actions: Vec<Value> = places.iter().map(place).collect();
+        if is_held {
+            actions.insert(1.min(actions.len()), json!({"type": "pointerDown", "button": 0}));
+            actions.push(json!({"type": "pointerUp", "button": 0}));
+        }
+        let mouse =
+            json!({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions});
+        self.call("POST", "/actions", json!({"actions": [mouse]}));
+    }
+
+    /// Shows pages as they would be printed, or on the screen again.
+    pub fn on_paper(&self, is_on_paper: bool) {
+        let media = if is_on_paper { "print" } else { "screen" };
+        self.devtools("Emulation.setEmulatedMedia", json!({"media": media}));
     }
 
     fn devtools(&self, command: &str, parameters: Value) {

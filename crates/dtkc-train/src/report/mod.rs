@@ -1,0 +1,174 @@
+//! What a run found, gathered for people: the facts of a [`dtkc_report::Report`].
+//!
+//! | what | where |
+//! |---|---|
+//! | one pass over the items: clusters, a sample of embeddings, small pictures | `items.rs`, `painter.rs` |
+//! | restarts, curves, doubts | `restarts.rs`, `curves.rs` |
+//! | how far restarts agree | `agree.rs` |
+//! | clusters, their neighbours and halves | `groups.rs`, `shots.rs` |
+//! | the map | `map.rs` |
+//! | labels | `labels.rs` |
+//! | the file | `output.rs` |
+//!
+//! Memory: a few numbers for every item, and for at most 60,000 of them the embedding (at most 128 MiB in all) and a picture of
+//! some hundred bytes.
+
+mod agree;
+mod curves;
+mod groups;
+mod items;
+mod labels;
+mod map;
+mod output;
+mod painter;
+mod restarts;
+mod shots;
+
+use std::path::Path;
+
+use dtkc_dataset::Dataset;
+use dtkc_item::ItemKind;
+use dtkc_observe::Observer;
+use dtkc_report::{About, Doubt, Report};
+
+use crate::error::TrainError;
+use crate::log::{self, EpochRecord};
+use crate::saved::Saved;
+use crate::summary::{Choice, Summary};
+use crate::warnings::{self, Found};
+
+pub use output::{Format, write};
+
+use agree::Agreed;
+use items::Seen;
+use labels::Classes;
+use painter::Painter;
+use restarts::Past;
+use shots::Shots;
+
+/// What a report is about.
+pub struct Asked<'a> {
+    /// The run directory.
+    pub root: &'a Path,
+    /// The network.
+    pub saved: &'a Saved,
+    /// The dataset that is shown.
+    pub data: &'a Path,
+    /// Whether that is the one that the run was trained on.
+    pub is_training_data: bool,
+    /// Whether somebody named the restart.
+    pub is_restart_asked: bool,
+}
+
+/// Gathers everything that a report says.
+pub fn collect(asked: &Asked<'_>, observer: &dyn Observer) -> Result<Report, TrainError> {
+    let dataset = open(asked)?;
+    let saved = asked.saved;
+    let mut painter = Painter::new(&dataset)?;
+    let seen = items::look(saved, &dataset, &mut painter, observer)?;
+    let past = Past::read(asked.root, saved)?;
+    let agreed = agree::compare(asked, &past, &seen)?;
+    let classes = Classes::read(&dataset)?;
+    let sizes = seen.sizes();
+    let shots = Shots::new(&dataset, &seen, classes.as_ref());
+    let mut report = Report {
+        about: about(asked, &dataset, &past, &seen),
+        notes: notes(asked, &dataset),
+        doubts: doubts(&past, &agreed, &seen, &sizes),
+        restarts: past.rows(),
+        charts: curves::charts(&past),
+        clusters: groups::clusters(&seen, &agreed, classes.as_ref(), &shots),
+        scores: classes.as_ref().map(|classes| labels::scores(classes, &seen)).transpose()?.flatten(),
+        ..Report::default()
+    };
+    groups::relate(&mut report, &seen, &shots);
+    shots.paint(&mut report, &mut painter)?;
+    report.map = map::map(&seen, &agreed, classes.as_ref(), &dataset, observer)?;
+    report.agreement = agreed.agreement;
+    Ok(report)
+}
+
+fn open(asked: &Asked<'_>) -> Result<Dataset, TrainError> {
+    let dataset = Dataset::open(asked.data)?;
+    let (wanted, found) = (asked.saved.config.data.input, dataset.shape());
+    if found != wanted {
+        return Err(TrainError::Mismatch(format!(
+            "{} holds {found}, but this run was trained on {wanted}; import them again with that size",
+            asked.data.display(),
+        )));
+    }
+    Ok(dataset)
+}
+
+fn about(asked: &Asked<'_>, dataset: &Dataset, past: &Past, seen: &Seen) -> About {
+    let config = &asked.saved.config;
+    let kind = dataset.kind();
+    About {
+        dataset: dataset.name().to_owned(),
+        kind: kind.to_string(),
+        one: if kind == ItemKind::Images { "image" } else { "sequence" }.to_owned(),
+        items: dataset.len(),
+        shape: shape(dataset),
+        method: config.method.to_string(),
+        preset: config.preset.clone(),
+        clusters: seen.k,
+        number: past.summary.as_ref().and_then(number),
+        used: seen.sizes().iter().filter(|&&size| size > 0).count(),
+        confidence: dtkc_metrics::mean(&seen.confidence.iter().map(|&c| f64::from(c)).collect::<Vec<_>>())
+            .unwrap_or(0.0),
+        seed: config.run.seed,
+        restart: asked.saved.restart,
+        why: past.why(asked.is_restart_asked),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// What the items look like.
+fn shape(dataset: &Dataset) -> String {
+    match (dataset.image_shape(), dataset.sequence_lengths()) {
+        (Some(shape), _) => shape.to_string(),
+        (None, Some(lengths)) => {
+            let (least, most) =
+                (lengths.iter().min().copied().unwrap_or(0), lengths.iter().max().copied().unwrap_or(0));
+            format!("{}, {least} to {most} steps", dataset.shape())
+        }
+        (None, None) => dataset.shape().to_string(),
+    }
+}
+
+/// How the number of clusters was found, where it was not given.
+fn number(summary: &Summary) -> Option<String> {
+    let Choice { clusters, second, .. } = summary.chosen?;
+    let second = second.map_or(String::new(), |second| format!("; the second best number was {second}"));
+    Some(format!("The number {clusters} was found by --clusters auto{second}."))
+}
+
+fn notes(asked: &Asked<'_>, dataset: &Dataset) -> Vec<String> {
+    let other = (!asked.is_training_data).then(|| {
+        format!(
+            "the network was trained on {}, and this page shows what it says about {}",
+            asked.saved.config.data.name,
+            dataset.name()
+        )
+    });
+    asked.saved.unfinished.iter().cloned().chain(other).collect()
+}
+
+/// The rules of `fit`, on what the report shows.
+fn doubts(past: &Past, agreed: &Agreed, seen: &Seen, sizes: &[u64]) -> Vec<Doubt> {
+    let own: Vec<&EpochRecord> =
+        past.records.iter().filter(|record| record.restart == past.chosen && record.stage.is_none()).collect();
+    let anew = own.iter().rposition(|record| record.regrouped).map_or(0, |last| last + 1);
+    let losses: Vec<f64> = own[anew..].iter().filter_map(|record| record.loss).collect();
+    let confidence = dtkc_metrics::mean(&seen.confidence.iter().map(|&c| f64::from(c)).collect::<Vec<_>>());
+    // A restart that goes on has not ended, and its loss may well be falling.
+    let ended = past.ended().unwrap_or(crate::restart::Ended::Budget);
+    let found = Found { sizes, confidence, agreement: agreed.ari, losses: &losses, ended };
+    let plain = |warnings::Doubt { sign, remedy }| Doubt { sign, remedy };
+    warnings::doubts(&found).into_iter().map(plain).collect()
+}
+
+/// The log of the run at `root`.
+fn read_log(root: &Path) -> Result<Vec<EpochRecord>, TrainError> {
+    log::read(&root.join("log.jsonl"))
+}
