@@ -49,6 +49,8 @@ fn fit_writes_a_page_with_the_facts_of_its_run() {
     {
         assert!(html.contains(part), "{part} is missing");
     }
+    let maps = html.matches("alt=\"importance\"").count();
+    assert!(maps >= 3, "{maps} maps of what decides");
     let facts = facts(&run, &[]);
     let summary: Value = serde_json::from_slice(&std::fs::read(run.join("summary.json")).unwrap()).unwrap();
     let sizes: Vec<&Value> = facts["clusters"].as_array().unwrap().iter().map(|cluster| &cluster["size"]).collect();

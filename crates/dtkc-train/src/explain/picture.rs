@@ -55,19 +55,29 @@ impl Picture {
     }
 }
 
-/// The image and, beside it, its map over the pale image. Channels of the map are added.
-pub fn overlay(image: &[u8], map: &[f32], shape: ImageShape) -> Picture {
-    let factor = (SIDE / shape.height.max(shape.width).max(1)).max(1);
-    let (height, width) = (shape.height * factor, shape.width * factor);
-    let mut picture = Picture::white(2 * width + GAP, height);
+/// The map over the pale image. Channels of the map are added.
+pub fn tint(image: &[u8], map: &[f32], shape: ImageShape) -> Picture {
     let sums: Vec<f32> = map.chunks_exact(shape.channels.max(1)).map(|channels| channels.iter().sum()).collect();
     let reach = reach(&sums);
-    for row in 0..height {
-        for column in 0..width {
-            let place = row / factor * shape.width + column / factor;
-            let color = color(&image[place * shape.channels..][..shape.channels]);
-            picture.put(row, column, color);
-            picture.put(row, width + GAP + column, tinted(color, sums[place] / reach));
+    enlarged(shape, |place| tinted(color(&image[place * shape.channels..][..shape.channels]), sums[place] / reach))
+}
+
+/// The image and, beside it, its map over the pale image.
+pub fn overlay(image: &[u8], map: &[f32], shape: ImageShape) -> Picture {
+    let plain = enlarged(shape, |place| color(&image[place * shape.channels..][..shape.channels]));
+    let mut picture = Picture::white(2 * plain.width + GAP, plain.height);
+    picture.lay(0, 0, &plain);
+    picture.lay(0, plain.width + GAP, &tint(image, map, shape));
+    picture
+}
+
+/// A picture of that shape, large enough to be seen, from the colour of every pixel.
+fn enlarged(shape: ImageShape, color: impl Fn(usize) -> [u8; 3]) -> Picture {
+    let factor = (SIDE / shape.height.max(shape.width).max(1)).max(1);
+    let mut picture = Picture::white(shape.width * factor, shape.height * factor);
+    for row in 0..picture.height {
+        for column in 0..picture.width {
+            picture.put(row, column, color(row / factor * shape.width + column / factor));
         }
     }
     picture

@@ -6,6 +6,7 @@
 //! | restarts, curves, doubts | `restarts.rs`, `curves.rs` |
 //! | how far restarts agree | `agree.rs` |
 //! | clusters, their neighbours and halves | `groups.rs`, `shots.rs` |
+//! | which pixels speak for a cluster | `importance.rs` |
 //! | the map | `map.rs` |
 //! | labels | `labels.rs` |
 //! | the file | `output.rs` |
@@ -16,6 +17,7 @@
 mod agree;
 mod curves;
 mod groups;
+mod importance;
 mod items;
 mod labels;
 mod map;
@@ -83,6 +85,7 @@ pub fn collect(asked: &Asked<'_>, observer: &dyn Observer) -> Result<Report, Tra
     };
     groups::relate(&mut report, &seen, &shots);
     shots.paint(&mut report, &mut painter)?;
+    importance::add(&mut report, saved, &dataset, &mut painter, observer)?;
     report.map = map::map(&seen, &agreed, classes.as_ref(), &dataset, observer)?;
     report.agreement = agreed.agreement;
     Ok(report)

@@ -74,7 +74,8 @@ impl Painter {
         }
     }
 
-    fn resized(&mut self, pixels: &[u8], shape: ImageShape, side: usize) -> Result<Pixels, TrainError> {
+    /// Pixels whose longest side is at most `side`.
+    pub(super) fn resized(&mut self, pixels: &[u8], shape: ImageShape, side: usize) -> Result<Pixels, TrainError> {
         let (width, height) = fit(shape, side);
         let channels = shape.channels;
         if (width, height) == (shape.width, shape.height) {
