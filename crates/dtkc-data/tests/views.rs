@@ -99,7 +99,7 @@ fn odd_sets_and_mistakes() {
     place
         .run_line("views dot.h5 --out d.png --cumulative")
         .fails(2, "--cumulative are for sequences, and dot.h5 holds images");
-    place.run_line("views s.h5 --out d.png --set sequence_views.wrap=1").fails(2, "did you mean `warp`?");
+    place.run_line("views s.h5 --out d.png --set sequence_views.warpp=1").fails(2, "did you mean `warp`?");
     place.run_line("views s.h5 --out d.png --config paper.toml").fails(2, "every number of the views is 0");
     place.run_line("views dot.h5 --out d.png --set augment.rotatoin=1").fails(2, "did you mean `rotation`?");
     place.run_line("views dot.h5 --out d.png --set augment.scale=2").fails(2, "augment.scale = 2 is out of range");
