@@ -91,7 +91,7 @@ impl RunDir {
 
     /// The exported model.
     pub fn model(&self) -> PathBuf {
-        self.root.join("model.onnx")
+        model_path(&self.root)
     }
 
     /// What it found, as a page for people.
@@ -150,6 +150,11 @@ impl RunDir {
 /// The resolved configuration of the run at `root`.
 pub fn config_path(root: &Path) -> PathBuf {
     root.join("config.toml")
+}
+
+/// The exported model of the run at `root`.
+pub fn model_path(root: &Path) -> PathBuf {
+    root.join("model.onnx")
 }
 
 /// The summary of the run at `root`.

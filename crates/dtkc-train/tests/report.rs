@@ -192,6 +192,15 @@ fn outputs_are_refused_where_they_would_do_harm() {
         let (code, text) = failure(program().arg("report").arg(&run).arg("--out").arg(&input).arg("--force"));
         assert_eq!((code, text.lines().count()), (2, 1), "{text}");
     }
+    // With --no-export there is none yet, and a file of that name still is the run's.
+    std::fs::write(run.join("model.onnx"), "mine").unwrap();
+    let model = || std::fs::read_to_string(run.join("model.onnx")).unwrap();
+    for more in [&[][..], &["--format", "html"]] {
+        let (code, text) = failure(
+            program().arg("report").arg(&run).arg("--out").arg(run.join("model.onnx")).arg("--force").args(more),
+        );
+        assert_eq!((code, text.lines().count(), model().as_str()), (2, 1, "mine"), "{text}");
+    }
     let notes = place.path("notes.md");
     program().arg("report").arg(&run).arg("--out").arg(&notes).assert().success();
     assert!(std::fs::read_to_string(&notes).unwrap().starts_with("# shapes: clusters"));

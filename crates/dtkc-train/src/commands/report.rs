@@ -60,13 +60,20 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     dtkc_ops::set_threads(args.threads);
-    let format = args.format.unwrap_or_else(|| args.out.as_deref().map_or(Format::Html, Format::of));
+    let format = match (args.format, &args.out) {
+        (Some(format), _) => format,
+        (None, Some(out)) => Format::of(out).map_err(Usage)?,
+        (None, None) => Format::Html,
+    };
     let out = args.out.clone().unwrap_or_else(|| args.run.join("report").with_extension(format.extension()));
     let saved = Saved::open(&args.run, args.restart, args.device)?;
     let data = args.data.clone().unwrap_or_else(|| saved.config.data.path.clone());
     if args.out.is_some() {
-        let refused = run_dir::files_read(&args.run, saved.restart).chain([data.clone()]);
-        Sources::of(refused).check(&out, args.force).map_err(|refused| Usage(refused.to_string()))?;
+        // The model is not read, but nobody would want it to become a page.
+        let kept = [data.clone(), run_dir::model_path(&args.run)];
+        Sources::of(run_dir::files_read(&args.run, saved.restart).chain(kept))
+            .check(&out, args.force)
+            .map_err(|refused| Usage(refused.to_string()))?;
     }
     super::warn_unfinished(&saved);
     let terminal = Terminal::new(args.quiet);

@@ -20,12 +20,16 @@ pub enum Format {
 }
 
 impl Format {
-    /// The form that a file's name asks for; a page where it says nothing.
-    pub fn of(path: &Path) -> Self {
-        path.extension()
-            .and_then(|name| name.to_str())
-            .and_then(|name| name.to_ascii_lowercase().parse().ok())
-            .unwrap_or(Self::Html)
+    /// The form that a file's name asks for; a page where it has no ending.
+    pub fn of(path: &Path) -> Result<Self, String> {
+        let Some(ending) = path.extension() else { return Ok(Self::Html) };
+        let ending = ending.to_string_lossy().to_ascii_lowercase();
+        ending.parse().map_err(|_| {
+            format!(
+                "{} ends in .{ending}; a report ends in .html, .md or .json, unless --format says what it is",
+                path.display()
+            )
+        })
     }
 
     /// The usual end of a file's name.
@@ -77,8 +81,9 @@ mod tests {
         let of = |name: &str| Format::of(Path::new(name));
         assert_eq!(
             [of("a.md"), of("a.JSON"), of("a.html"), of("a")],
-            [Format::Markdown, Format::Json, Format::Html, Format::Html]
+            [Format::Markdown, Format::Json, Format::Html, Format::Html].map(Ok)
         );
+        assert!(of("model.onnx").is_err_and(|error| error.contains("ends in .onnx")));
         assert!("pdf".parse::<Format>().is_err_and(|error| error.contains("html, md or json")));
     }
 }
