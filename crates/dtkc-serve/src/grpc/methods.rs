@@ -13,10 +13,10 @@ use crate::extent::Extent;
 use crate::intake::{Held, blocking, heavy, parse_maybe_heavy};
 use crate::models::queue_full;
 use crate::routes::models::reload_model;
-use crate::routes::v2::infer::{Asked, images, wanted};
+use crate::routes::v2::check_version;
+use crate::routes::v2::infer::Asked;
 use crate::routes::v2::metadata::{ModelMetadata, ServerMetadata};
 use crate::routes::v2::repository::{RepositoryModel, take_out};
-use crate::routes::v2::{check_version, sequences};
 use crate::state::{Phase, State};
 
 /// A method of the protocol.
@@ -118,17 +118,11 @@ impl Order {
             let size = message.len() as u64;
             if let Some(spec) = spec {
                 held.grow(tensors::PER_BYTE * size)?;
-                let (mut request, raw) = tensors::sequences(message.clone(), limit)?;
-                let contents = sequences::sequences(&mut request, raw, spec, limit)?;
-                let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
-                return Ok((request.id, Asked { wanted, contents, held }));
+                return Asked::sequences(tensors::sequences(message.clone(), limit)?, spec, limit, held);
             }
             // Pixels that are read out of a message are never larger than the message.
             held.grow(size)?;
-            let (mut request, raw) = tensors::images(message.clone())?;
-            let contents = images(&mut request, raw, shape, limit)?;
-            let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
-            Ok((request.id, Asked { wanted, contents, held }))
+            Asked::images(tensors::images(message.clone())?, shape, limit, held)
         };
         let (id, asked) = parse_maybe_heavy(message, read).await?;
         let told = asked.run(state, slot, client, deadline, timeout).await?;

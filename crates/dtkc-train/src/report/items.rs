@@ -51,6 +51,11 @@ impl Seen {
         self.clusters.len()
     }
 
+    /// Mean over all items; `None` where there are none.
+    pub(super) fn mean_confidence(&self) -> Option<f64> {
+        dtkc_metrics::mean(&self.confidence.iter().map(|&confidence| f64::from(confidence)).collect::<Vec<_>>())
+    }
+
     /// Items in each cluster.
     pub(super) fn sizes(&self) -> Vec<u64> {
         let mut sizes = vec![0; self.k];

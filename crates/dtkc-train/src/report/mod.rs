@@ -117,8 +117,7 @@ fn about(asked: &Asked<'_>, dataset: &Dataset, past: &Past, seen: &Seen) -> Abou
         clusters: seen.k,
         number: past.summary.as_ref().and_then(number),
         used: seen.sizes().iter().filter(|&&size| size > 0).count(),
-        confidence: dtkc_metrics::mean(&seen.confidence.iter().map(|&c| f64::from(c)).collect::<Vec<_>>())
-            .unwrap_or(0.0),
+        confidence: seen.mean_confidence().unwrap_or(0.0),
         seed: config.run.seed,
         restart: asked.saved.restart,
         why: past.why(asked.is_restart_asked),
@@ -163,7 +162,7 @@ fn doubts(past: &Past, agreed: &Agreed, seen: &Seen, sizes: &[u64]) -> Vec<Doubt
         past.records.iter().filter(|record| record.restart == past.chosen && record.stage.is_none()).collect();
     let anew = own.iter().rposition(|record| record.regrouped).map_or(0, |last| last + 1);
     let losses: Vec<f64> = own[anew..].iter().filter_map(|record| record.loss).collect();
-    let confidence = dtkc_metrics::mean(&seen.confidence.iter().map(|&c| f64::from(c)).collect::<Vec<_>>());
+    let confidence = seen.mean_confidence();
     // A restart that goes on has not ended, and its loss may well be falling.
     let ended = past.ended().unwrap_or(crate::restart::Ended::Budget);
     let found = Found { sizes, confidence, agreement: agreed.ari, losses: &losses, ended };

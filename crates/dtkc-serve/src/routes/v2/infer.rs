@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::web::{Bytes, Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use dtkc_infer::SequenceSpec;
 use dtkc_item::ItemShape;
 
+use super::sequences::SequenceRequest;
 use super::tensor::{
     self, AtMost, BinarySize, InferAnswer, InferRequest, OutputTensor, Parameters, Values, WantedOutput, bad, short,
 };
@@ -68,17 +70,11 @@ pub async fn infer(
             if let Some(spec) = spec {
                 // The sequences, and what is read out of the JSON before.
                 held.grow(sequences::PER_BYTE * json + body.len() as u64)?;
-                let (mut request, binary) = sequences::split(body, json_size)?;
-                let contents = sequences::sequences(&mut request, binary, spec, limit)?;
-                let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
-                return Ok((request.id, Asked { wanted, contents, held }));
+                return Asked::sequences(sequences::split(body, json_size)?, spec, limit, held);
             }
             // What is read out of the JSON is never larger than the JSON.
             held.grow(json)?;
-            let (mut request, binary) = tensor::split(body, json_size)?;
-            let contents = images(&mut request, binary, shape, limit)?;
-            let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
-            Ok((request.id, Asked { wanted, contents, held }))
+            Asked::images(tensor::split(body, json_size)?, shape, limit, held)
         };
         intake::parse_maybe_heavy(body, parse).await
     };
@@ -116,21 +112,6 @@ pub(crate) struct Asked {
     pub held: Held,
 }
 
-/// The images of a request for a model that takes images of that shape.
-pub(crate) fn images(
-    request: &mut InferRequest,
-    binary: Bytes,
-    shape: ItemShape,
-    limit: usize,
-) -> Result<Vec<Content>, ApiError> {
-    let Some(shape) = shape.image() else {
-        return Err(bad("the model takes sequences and no images"));
-    };
-    let (images, pixels) = tensor::image_input(request, binary, shape, limit)?;
-    let each = pixels.len() / images;
-    Ok((0..images).map(|n| Content::Pixels(pixels.slice(n * each..(n + 1) * each))).collect())
-}
-
 /// What the model said, with room for the answer that is to be written.
 pub(crate) struct Told {
     wanted: Vec<Wanted>,
@@ -142,7 +123,37 @@ pub(crate) struct Told {
     pub held: Held,
 }
 
+/// A request with its id.
+pub(crate) type Identified = (Option<String>, Asked);
+
 impl Asked {
+    /// A request for a model that takes images of that shape, with what came in binary.
+    pub fn images(
+        (mut request, binary): (InferRequest, Bytes),
+        shape: ItemShape,
+        limit: usize,
+        held: Held,
+    ) -> Result<Identified, ApiError> {
+        let shape = shape.image().ok_or_else(|| bad("the model takes sequences and no images"))?;
+        let (images, pixels) = tensor::image_input(&mut request, binary, shape, limit)?;
+        let each = pixels.len() / images;
+        let contents = (0..images).map(|n| Content::Pixels(pixels.slice(n * each..(n + 1) * each))).collect();
+        let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
+        Ok((request.id, Self { wanted, contents, held }))
+    }
+
+    /// The same for a model that takes sequences.
+    pub fn sequences(
+        (mut request, binary): (SequenceRequest, Bytes),
+        spec: SequenceSpec,
+        limit: usize,
+        held: Held,
+    ) -> Result<Identified, ApiError> {
+        let contents = sequences::sequences(&mut request, binary, spec, limit)?;
+        let wanted = wanted(request.parameters.as_ref(), request.outputs.as_ref())?;
+        Ok((request.id, Self { wanted, contents, held }))
+    }
+
     /// Books the answer, and has the images assigned in their client's turn.
     pub async fn run(
         self,
@@ -189,10 +200,7 @@ pub(crate) struct Wanted {
 }
 
 /// The outputs that a request asks for; all of them where it names none.
-pub(crate) fn wanted(
-    parameters: Option<&Parameters>,
-    outputs: Option<&AtMost<WantedOutput, 3>>,
-) -> Result<Vec<Wanted>, ApiError> {
+fn wanted(parameters: Option<&Parameters>, outputs: Option<&AtMost<WantedOutput, 3>>) -> Result<Vec<Wanted>, ApiError> {
     let all_binary = parameters.and_then(|p| p.binary_data_output).unwrap_or(false);
     match outputs.map(|outputs| outputs.0.as_slice()) {
         None | Some([]) => Ok(NAMES.map(|name| Wanted { name, binary: all_binary }).to_vec()),
