@@ -32,6 +32,10 @@ pub enum Method {
 }
 
 impl Method {
+    /// What a run is where nobody says: companion objectives changed nothing that was measured (REPRODUCING.md), and cost time.
+    pub const USUAL: Method = Method::Ddc;
+    /// The same where companion objectives are asked for.
+    pub const WITH_COMPANIONS: Method = Method::Dtkc;
     /// All methods.
     pub const ALL: [Method; 9] = [
         Method::Dtkc,

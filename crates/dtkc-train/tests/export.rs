@@ -17,7 +17,7 @@ fn the_exported_model_gives_the_clusters_of_evaluate() {
     let metadata = model.metadata();
     let parity = metadata.parity.unwrap();
     assert!(parity.images == 200 && parity.max_difference < 1e-5, "{parity:?}");
-    assert_eq!((metadata.provenance.method.as_str(), metadata.provenance.preset.as_str()), ("dtkc", "plus"));
+    assert_eq!((metadata.provenance.method.as_str(), metadata.provenance.preset.as_str()), ("ddc", "plus"));
     assert!(metadata.clusters.is_sorted_by(|a, b| a.size >= b.size), "{:?}", metadata.clusters);
     assert!(metadata.metrics.contains_key("acc"));
 

@@ -30,9 +30,11 @@ fn fit_writes_a_run_that_can_be_evaluated() {
     }
     // At first only fine clusters are learnt; in the end every term is.
     let last = json(lines.lines().last().unwrap().as_bytes());
-    assert!(last["terms"]["separation"].is_number() && last["terms"]["companion_1"].is_number(), "{last}");
+    assert!(last["terms"]["separation"].is_number() && last["terms"]["companion_1"].is_null(), "{last}");
     let config = std::fs::read_to_string(run.join("config.toml")).unwrap();
-    assert!(config.contains("hidden = 8") && config.contains("preset = \"plus\""), "{config}");
+    for part in ["hidden = 8", "method = \"ddc\"", "preset = \"plus\""] {
+        assert!(config.contains(part), "{part}: {config}");
+    }
 
     let output = program().args(["evaluate", "--json", "--data"]).arg(&data).arg(&run).output().unwrap();
     let evaluation = json(&output.stdout);

@@ -28,6 +28,8 @@ pub enum Preset {
 impl Preset {
     /// All presets, the default one first.
     pub const ALL: [Preset; 4] = [Preset::Plus, Preset::Paper, Preset::Authors, Preset::TkUco];
+    /// Those that are not ours.
+    pub const PUBLISHED: [Preset; 3] = [Preset::Paper, Preset::Authors, Preset::TkUco];
 
     /// Its name in files and flags.
     pub fn name(self) -> &'static str {
@@ -153,7 +155,7 @@ mod tests {
             tk_uco.network.blocks.iter().map(|block| block.tap).collect::<Vec<_>>(),
             [Tap::Unpooled, Tap::Pooled]
         );
-        let published = [Preset::Paper, Preset::Authors, Preset::TkUco].map(|preset| preset.settings(Method::Dtkc));
+        let published = Preset::PUBLISHED.map(|preset| preset.settings(Method::Dtkc));
         assert!(published.iter().all(|(settings, _)| !settings.paired() && !settings.refresh_statistics));
         let plan =
             TrainPlan { epochs: 100, patience: 30, batch: 120, restarts: 20, prune: false, ..TrainPlan::default() };
@@ -194,7 +196,7 @@ mod tests {
             settings.network.reduce
         };
         assert_eq!([28, 32, 64, 256].map(|side| reduce(Preset::Plus, side)), [1, 1, 2, 8]);
-        assert_eq!([Preset::Paper, Preset::Authors, Preset::TkUco].map(|preset| reduce(preset, 256)), [1; 3]);
+        assert_eq!(Preset::PUBLISHED.map(|preset| reduce(preset, 256)), [1; 3]);
     }
 
     #[test]

@@ -25,8 +25,8 @@ Examples:
 Settings: flags win over --config, --config wins over the preset. The run directory keeps all of them in
 config.toml, which is also the list of what --config and --set can change.
 Methods, and when to use them:
-  dtkc         images whose classes differ in shape: a network with companion objectives
-  ddc          the same without companion objectives; a step takes half as long
+  ddc          the default: images whose classes differ in shape; a network that is trained as a whole
+  dtkc         the same with the paper's companion objectives: the same groups wherever we compared them, in more time
   kmeans       a first look in seconds, any number of images; classes that differ pixel by pixel
   spectral     up to some ten thousand images that change gradually within a class (turned objects, handwriting)
   dec          centred images of one kind (digits, glyphs): autoencoder, then clusters that sharpen themselves
@@ -66,7 +66,7 @@ pub(crate) struct Args {
     /// Numbers of clusters that `--clusters auto` looks at, both ends included [default: 2..15].
     #[arg(long, value_name = "A..B")]
     k_range: Option<KRange>,
-    /// How to cluster, see below [default: dtkc].
+    /// How to cluster, see below [default: ddc; dtkc with --lambda and with a preset of the paper].
     #[arg(long, value_parser = PossibleValuesParser::new(Method::ALL.map(Method::name)))]
     method: Option<String>,
     /// Where the settings start from; each method has its own, see below.
@@ -85,7 +85,7 @@ pub(crate) struct Args {
     /// Learning rate.
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     lr: Option<f64>,
-    /// Weight of the companion objectives.
+    /// Weight of the companion objectives (dtkc has 0.01).
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     lambda: Option<f64>,
     /// Kernel bandwidth as a part of the median distance.

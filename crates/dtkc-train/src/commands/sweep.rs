@@ -9,6 +9,7 @@ use dtkc_human as human;
 use dtkc_methods::Method;
 use dtkc_train::TrainError;
 use dtkc_train::compare::{self, Asked, ClustersFor, PassedOn, Place, Record, Selection, plan};
+use dtkc_train::config;
 use dtkc_train::device::DeviceName;
 use dtkc_train::sweep::{self, Axis, Join, Like, Point, files};
 
@@ -19,7 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   dtkc-train sweep --data usps.h5 --vary loss.lambda=1,0.1,0.01,0 --vary loss.sigma=0.15,0.45 --runs 20 --out sweep
   dtkc-train sweep --data photos.h5 --clusters 12 --method ddc --vary plan.batch=120,240 --budget 2h --out sweep
-  dtkc-train sweep --data usps.h5 --vary loss.sigma=0.15,0.45 --vary loss.companion_sigma=0.5,1 --join list --out sweep
+  dtkc-train sweep --data usps.h5 --vary loss.sigma=0.15,0.45 --vary loss.companions.sigma=0.5,1 --join list --out sweep
   dtkc-train sweep --data mnist.h5 --like paper-lambda --out lambda
   dtkc-train sweep --data mnist.h5 usps.h5 --like paper-sigma --out sigma
 
@@ -48,7 +49,7 @@ pub(crate) struct Args {
     /// A sweep of the paper: its values, its preset, 20 runs; its figures stand beside ours.
     #[arg(long, value_name = "SWEEP", conflicts_with = "vary")]
     like: Option<Like>,
-    /// The method [default: dtkc].
+    /// The method [default: as fit has it: ddc, or dtkc where companion objectives vary].
     #[arg(long, value_name = "NAME", conflicts_with = "like")]
     method: Option<Method>,
     /// Preset of all points.
@@ -98,7 +99,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let (out, quiet, like, tables) = (args.out.clone(), args.quiet, args.like, args.tables);
     let axes = args.axes();
-    let points = sweep::points(args.method(), &axes, args.join)?;
+    let points = sweep::points(args.method(&axes), &axes, args.join)?;
     let made = |record: &Record| sweep::table(&out, record, &axes, &points, like);
     if tables {
         let sweep = made(&Record::read(&out)?);
@@ -129,8 +130,14 @@ impl Args {
         self.like.map_or_else(|| self.vary.clone(), |like| vec![like.axis()])
     }
 
-    fn method(&self) -> Method {
-        self.method.unwrap_or(Like::METHOD)
+    fn method(&self, axes: &[Axis]) -> Method {
+        let companions =
+            axes.iter().any(Axis::is_of_companions) || self.preset_name().is_some_and(config::is_published);
+        self.method.unwrap_or(if companions { Method::WITH_COMPANIONS } else { Method::USUAL })
+    }
+
+    fn preset_name(&self) -> Option<&str> {
+        self.preset.as_deref().or(self.like.map(|_| Like::PRESET))
     }
 
     fn asked(self, points: &[Point]) -> Asked {
@@ -138,7 +145,7 @@ impl Args {
         let mut methods: Vec<Method> = points.iter().map(|point| point.variant.method()).collect();
         methods.sort_unstable_by_key(|method| method.name());
         methods.dedup();
-        let preset = self.preset.or(self.like.map(|_| Like::PRESET.to_owned()));
+        let preset = self.preset_name().map(str::to_owned);
         let preset_of = |method: &Method| preset.as_ref().map(|name| format!("{method}={name}"));
         Asked {
             data: self.data,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use dtkc_methods::dtkc::Preset;
 use dtkc_methods::{Method, SettingError};
 use dtkc_settings::overlay;
 use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
@@ -35,8 +36,11 @@ impl Split {
                 Some(other) => Err(SettingError::Value(format!("{key} must be a name, not {other}")).into()),
             }
         };
-        let method = chosen("method")?.map_or(Ok(Method::Dtkc), |name| name.parse())?;
         let preset = chosen("preset")?;
+        let method = match chosen("method")? {
+            Some(name) => name.parse()?,
+            None => usual(layers, preset.as_deref()),
+        };
         let (mut own, mut settings) = (Vec::new(), Vec::new());
         for layer in layers {
             let mut layer = layer.clone();
@@ -84,6 +88,24 @@ impl Split {
     }
 }
 
+/// The method of layers that name none: the one with companion objectives where something can only be said of them.
+fn usual(layers: &[Table], preset: Option<&str>) -> Method {
+    let asked = preset.is_some_and(is_published) || layers.iter().any(speaks_of_companions);
+    if asked { Method::WITH_COMPANIONS } else { Method::USUAL }
+}
+
+/// Whether a preset of `dtkc` and `ddc` is the paper's, or that of its code.
+pub fn is_published(preset: &str) -> bool {
+    Preset::PUBLISHED.iter().any(|published| published.name() == preset)
+}
+
+fn speaks_of_companions(layer: &Table) -> bool {
+    let weight = |value: &Value| value.as_float().or(value.as_integer().map(|n| n as f64)).is_none_or(|x| x != 0.0);
+    let loss = layer.get("loss").and_then(Value::as_table);
+    layer.contains_key(Method::WITH_COMPANIONS.name())
+        || loss.is_some_and(|loss| loss.contains_key("companions") || loss.get("lambda").is_some_and(weight))
+}
+
 fn take(layer: &mut Table, name: &str) -> Result<Option<Table>, TrainError> {
     match layer.remove(name) {
         None => Ok(None),
@@ -102,6 +124,34 @@ pub fn read_file(path: &Path) -> Result<Table, TrainError> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn companions_are_there_where_they_are_spoken_of() {
+        let method =
+            |text: &str| Split::new(&[Table::new(), dtkc_settings::parse(text).unwrap()]).unwrap().method.name();
+        for text in [
+            "",
+            "preset = 'plus'",
+            "[loss]\nlambda = 0",
+            "[loss]\nlambda = 0.0\nsigma = 0.2",
+            "[ddc.loss]\nsigma = 0.2",
+        ] {
+            assert_eq!(method(text), "ddc", "{text}");
+        }
+        for text in [
+            "preset = 'paper'",
+            "preset = 'authors'",
+            "preset = 'tk-uco'",
+            "[loss]\nlambda = 1",
+            "[loss]\nlambda = 0.01",
+            "[loss.companions]\nsigma = 0.5",
+            "[dtkc.loss]\nsigma = 0.2",
+        ] {
+            assert_eq!(method(text), "dtkc", "{text}");
+        }
+        assert_eq!(method("method = 'ddc'\npreset = 'paper'"), "ddc", "a method that is named");
+        assert_eq!(method("method = 'dec'\n[loss]\nlambda = 0.01"), "dec");
+    }
 
     #[test]
     fn a_broken_file_is_named_with_its_line() {

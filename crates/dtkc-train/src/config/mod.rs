@@ -18,7 +18,7 @@ use crate::error::TrainError;
 use crate::prune::PruneConfig;
 
 pub use clusters::{Clusters, KRange};
-pub use layers::read_file;
+pub use layers::{is_published, read_file};
 pub use options::RunOptions;
 pub use steps::StepCounts;
 

@@ -62,7 +62,7 @@ fn the_hash_knows_what_matters() {
         "run.seed = 1",
         "run.clusters = 5",
         "optim.lr = 0.5",
-        "method = 'ddc'",
+        "method = 'dtkc'",
         "plan.epochs = 3",
         "data.fingerprint = 'x'",
     ] {

@@ -20,6 +20,17 @@ pub struct Axis {
     pub values: Vec<String>,
 }
 
+impl Axis {
+    /// Whether it is a setting of the companion objectives.
+    pub fn is_of_companions(&self) -> bool {
+        is_lambda(&self.key) || self.key.starts_with("loss.companions.")
+    }
+}
+
+fn is_lambda(key: &str) -> bool {
+    matches!(key, "lambda" | "loss.lambda")
+}
+
 impl FromStr for Axis {
     type Err = String;
 
@@ -104,7 +115,6 @@ fn list(axes: &[Axis]) -> Result<Vec<Vec<String>>, TrainError> {
 }
 
 fn variant(method: Method, axes: &[Axis], values: &[String]) -> Result<Variant, TrainError> {
-    let is_lambda = |key: &str| matches!(key, "lambda" | "loss.lambda");
     let is_zero = |value: &str| value.parse::<f64>().is_ok_and(|value| value == 0.0);
     let pairs = || axes.iter().map(|axis| axis.key.as_str()).zip(values);
     let without = method == Method::Dtkc && pairs().any(|(key, value)| is_lambda(key) && is_zero(value));

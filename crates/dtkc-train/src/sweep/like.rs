@@ -1,7 +1,5 @@
 //! The paper's two sweeps, with its figures: best and mean ACC over 20 runs of each value.
 
-use dtkc_methods::Method;
-
 use super::Axis;
 use crate::compare::SetRecord;
 use crate::compare::paper::recognise;
@@ -49,8 +47,6 @@ impl Like {
     pub const RUNS: u32 = 20;
     /// The preset that is the paper's text.
     pub const PRESET: &'static str = "paper";
-    /// The method that varies.
-    pub const METHOD: Method = Method::Dtkc;
 
     /// What varies.
     pub fn axis(self) -> Axis {

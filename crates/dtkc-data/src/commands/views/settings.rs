@@ -27,7 +27,8 @@ struct Network {
     reduce: usize,
 }
 
-/// Methods of `dtkc-train` that use random views; the first is its default.
+/// Methods of `dtkc-train` that use random views. A file that names none is of the first where it has a table of it, else of
+/// the second, as `fit` has it.
 const METHODS: [&str; 2] = ["dtkc", "ddc"];
 /// The preset that `dtkc-train fit` starts from, and the only one that makes views.
 const PRESET: &str = "plus";
@@ -116,7 +117,7 @@ fn read(path: &Path) -> anyhow::Result<(Settings, Table)> {
     let text = fs_err::read_to_string(path)?;
     let all = parse(&text).map_err(|reason| Usage(format!("{}: {reason}", path.display())))?;
     let word = |key: &str, usual: &'static str| all.get(key).and_then(Value::as_str).unwrap_or(usual).to_owned();
-    let method = word("method", METHODS[0]);
+    let method = word("method", METHODS.into_iter().find(|&method| all.contains_key(method)).unwrap_or(METHODS[1]));
     if !METHODS.contains(&method.as_str()) {
         let text = format!("{} is of the method {method}, which makes no random views", path.display());
         return Err(Usage(format!("{text}; name a file of dtkc or ddc, or leave --config out")).into());
