@@ -10,6 +10,7 @@ use dtkc_onnx::Network;
 
 use crate::LearnError;
 use crate::dtkc::Spectrum;
+use crate::inside::Inside;
 use crate::places::Pass;
 
 /// A method on its way: one restart, from new weights to a network that can be frozen.
@@ -106,6 +107,11 @@ pub trait Learner {
     fn spectrum(&mut self, clusters: usize, data: &mut dyn Passes) -> Result<Option<Spectrum>, LearnError> {
         let _ = (clusters, data);
         Ok(None)
+    }
+
+    /// A look at its backbone; `None` for a method without one.
+    fn inside(&self) -> Option<&dyn Inside> {
+        None
     }
 
     /// Multiplications and additions of a step, by the plain formulas, where somebody counted them.

@@ -8,7 +8,7 @@
 //! | pruning, choice of k, another run's pretraining | [`prune`], [`auto_k`], [`pretrained`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
 //! | signs that clusters are not what was hoped for | [`monitor`], [`warnings`] |
-//! | many runs beside each other; one method with several settings | [`compare`], [`sweep`] |
+//! | many runs beside each other; one method with several settings; what serves the clusters | [`compare`], [`sweep`], [`mismatch`] |
 //! | which pixels speak for a cluster | [`explain`] |
 //! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`], [`mod@report`] |
 //! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`], [`mod@batch`] |
@@ -17,6 +17,7 @@ pub mod assign;
 pub mod auto_k;
 pub mod batch;
 pub mod bench;
+mod chart;
 pub mod checkpoint;
 pub mod compare;
 pub mod config;
@@ -29,6 +30,7 @@ pub mod explain;
 pub mod export;
 pub mod forecast;
 pub mod log;
+pub mod mismatch;
 pub mod monitor;
 pub mod parity;
 pub mod partial;

@@ -46,6 +46,9 @@ pub struct EpochRecord {
     /// Whether the output layer was replaced after the epoch, by groups of fine clusters.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub regrouped: bool,
+    /// What was seen inside the network after it, where somebody asked for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inside: Option<InsideRecord>,
     /// Wall time of the epoch.
     pub seconds: f64,
     /// Part of it that was spent waiting for images.
@@ -56,6 +59,18 @@ pub struct EpochRecord {
     /// The most memory that the process had held by then, where the system tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+}
+
+/// What was seen inside a network.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct InsideRecord {
+    /// NMI of the labels with k-means on what the last block or layer before the clusters says, where there are labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nmi: Option<f64>,
+    /// The cosine, on the weights of blocks or layers, between the gradient of the terms that make clusters and that of each
+    /// other term, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub cosines: BTreeMap<String, f64>,
 }
 
 /// The open log of a run.
@@ -150,6 +165,7 @@ mod tests {
             acc: Some(0.75),
             nmi: None,
             regrouped: false,
+            inside: None,
             seconds: 1.5,
             loading_seconds: 0.01,
             wall_seconds: None,

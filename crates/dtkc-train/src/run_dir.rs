@@ -6,6 +6,9 @@ use dtkc_files::{Lock, LockError, is_leftover};
 
 use crate::error::TrainError;
 
+/// The log's name in a run directory.
+pub const LOG: &str = "log.jsonl";
+
 /// A run directory that this process holds.
 #[derive(Debug)]
 pub struct RunDir {
@@ -66,7 +69,7 @@ impl RunDir {
 
     /// One line per epoch.
     pub fn log(&self) -> PathBuf {
-        self.root.join("log.jsonl")
+        self.root.join(LOG)
     }
 
     /// One line per number of clusters that `auto` has looked at.
@@ -179,7 +182,7 @@ pub fn pretrained_path(root: &Path, restart: usize) -> PathBuf {
 
 /// What evaluation and export read of the run at `root`, and what would be lost with it.
 pub fn files_read(root: &Path, restart: usize) -> impl Iterator<Item = PathBuf> {
-    let mut files = vec![config_path(root), summary_path(root), root.join("log.jsonl"), best_path(root, restart)];
+    let mut files = vec![config_path(root), summary_path(root), root.join(LOG), best_path(root, restart)];
     let others = std::fs::read_dir(root.join("checkpoints")).into_iter().flatten().flatten();
     files.extend(others.map(|entry| entry.path()));
     files.into_iter()

@@ -13,7 +13,7 @@ pub enum AutoencoderKind {
     /// Dense layers.
     #[default]
     Dense,
-    /// Convolution blocks, and a last convolution that covers all that is left of the image.
+    /// Convolution blocks, and a last convolution that covers all that is left of the image (none where the code has 0 values).
     Convolutional,
 }
 
@@ -29,7 +29,7 @@ pub struct AutoencoderConfig {
     pub blocks: Vec<BlockConfig>,
     /// Padding of its convolutions.
     pub padding: Padding,
-    /// Values of a code.
+    /// Values of a code; 0 for what the last block of a convolutional one leaves, as it is.
     pub code: usize,
 }
 
@@ -58,7 +58,9 @@ impl AutoencoderConfig {
             value if value > most => Err(ConfigError::TooLarge { name, value, most }),
             _ => Ok(()),
         };
-        bounded("network.code".into(), self.code, MOST_UNITS)?;
+        if self.code > 0 || self.kind == AutoencoderKind::Dense {
+            bounded("network.code".into(), self.code, MOST_UNITS)?;
+        }
         bounded("the values of an image".into(), input.len(), 1 << 24)?;
         match self.kind {
             AutoencoderKind::Dense => {
@@ -70,6 +72,14 @@ impl AutoencoderConfig {
                 units.try_for_each(|(i, &units)| bounded(format!("network.hidden[{i}]"), units, MOST_UNITS))
             }
             AutoencoderKind::Convolutional => self.shapes(input).map(drop),
+        }
+    }
+
+    /// Values of a code for these images.
+    pub fn code_width(&self, input: ImageShape) -> Result<usize, ConfigError> {
+        match self.code {
+            0 => Ok(self.shapes(input)?.last().map_or(input.len(), |last| last.len())),
+            code => Ok(code),
         }
     }
 

@@ -14,12 +14,13 @@ use crate::model::state::{Visit, each_of_block, each_of_conv, each_of_dense};
 use crate::{ConfigError, StateError};
 
 /// Blocks, then a convolution whose kernel is as large as what the last block leaves (so a dense layer), and the way back:
-/// that convolution transposed, nearest-neighbour up-sampling for pooling, transposed convolutions.
+/// that convolution transposed, nearest-neighbour up-sampling for pooling, transposed convolutions. Without the layers of the
+/// code, what the last block leaves is the code.
 #[derive(Module, Debug)]
 pub(super) struct ConvAutoencoder {
     blocks: Vec<Block>,
-    code: Dense,
-    opened: Dense,
+    code: Option<Dense>,
+    opened: Option<Dense>,
     mirrored: Vec<Mirrored>,
     #[module(skip)]
     padding: Padding,
@@ -51,8 +52,8 @@ impl ConvAutoencoder {
         let inputs: Vec<ImageShape> = std::iter::once(input).chain(shapes).take(config.blocks.len()).collect();
         let ends = config.blocks.iter().zip(&inputs);
         let blocks = ends.clone().map(|(block, input)| maker.block(block, input.channels)).collect();
-        let code = maker.dense(last.len(), config.code, he(last.len()));
-        let opened = maker.dense(config.code, last.len(), he(config.code));
+        let mut between = |from: usize, to: usize| (config.code > 0).then(|| maker.dense(from, to, he(from)));
+        let (code, opened) = (between(last.len(), config.code), between(config.code, last.len()));
         let mirrored = ends.rev().map(|(block, &input)| Mirrored::init(&mut maker, block, input, config.padding));
         Ok(Self { blocks, code, opened, mirrored: mirrored.collect(), padding: config.padding, last })
     }
@@ -66,14 +67,18 @@ impl ConvAutoencoder {
             value = output;
         }
         let n = value.dims()[0];
-        let code = self.code.forward(value.reshape([n, self.last.len()]));
-        Encoded { taps, code, statistics }
+        let features = value.reshape([n, self.last.len()]);
+        let code = self.code.as_ref().map_or_else(|| features.clone(), |layer| layer.forward(features.clone()));
+        Encoded { taps, features, code, statistics }
     }
 
     pub(super) fn decode(&self, code: Tensor<2>) -> Tensor<2> {
         let ImageShape { height, width, channels } = self.last;
         let n = code.dims()[0];
-        let mut value = activation::relu(self.opened.forward(code)).reshape([n, height, width, channels]);
+        // What blocks leave is never below zero, so that without a layer there is nothing to cut off.
+        let opened =
+            self.opened.as_ref().map_or_else(|| code.clone(), |layer| activation::relu(layer.forward(code.clone())));
+        let mut value = opened.reshape([n, height, width, channels]);
         for (i, block) in self.mirrored.iter().enumerate() {
             value = block.forward(value, self.padding, i + 1 == self.mirrored.len());
         }
@@ -86,7 +91,8 @@ impl ConvAutoencoder {
         for block in &self.blocks {
             freeze::push_block(&mut layers, block, self.padding, epsilon() as f32);
         }
-        layers.extend([Layer::Flatten, freeze::dense(&self.code)]);
+        layers.push(Layer::Flatten);
+        layers.extend(self.code.as_ref().map(freeze::dense));
         layers
     }
 
@@ -102,8 +108,9 @@ impl ConvAutoencoder {
         for (b, block) in self.blocks.iter_mut().enumerate() {
             each_of_block(&format!("encoder.blocks.{b}"), block, f)?;
         }
-        each_of_dense("encoder.code", &mut self.code, f)?;
-        each_of_dense("decoder.code", &mut self.opened, f)?;
+        for (name, layer) in [("encoder.code", &mut self.code), ("decoder.code", &mut self.opened)] {
+            layer.as_mut().map_or(Ok(()), |layer| each_of_dense(name, layer, f))?;
+        }
         for (b, block) in self.mirrored.iter_mut().enumerate() {
             for (c, conv) in block.convs.iter_mut().enumerate() {
                 each_of_conv(&format!("decoder.blocks.{b}.convs.{c}"), conv, f)?;

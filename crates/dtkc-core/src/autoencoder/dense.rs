@@ -33,7 +33,8 @@ impl DenseAutoencoder {
     pub(super) fn encode(&self, x: Tensor<4>) -> Encoded {
         let [n, height, width, channels] = x.dims();
         let MlpOutput { hidden, output } = self.encoder.forward(x.reshape([n, height * width * channels]));
-        Encoded { taps: hidden.into_iter().map(Tapped::Vectors).collect(), code: output, statistics: Vec::new() }
+        let taps = hidden.into_iter().map(Tapped::Vectors).collect();
+        Encoded { taps, features: output.clone(), code: output, statistics: Vec::new() }
     }
 
     pub(super) fn decode(&self, code: Tensor<2>) -> Tensor<2> {

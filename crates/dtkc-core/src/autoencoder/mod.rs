@@ -5,7 +5,7 @@ mod conv;
 mod dense;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Gradients, Tensor};
 use dtkc_item::ImageShape;
 use dtkc_onnx::Layer;
 
@@ -54,6 +54,8 @@ impl Tapped {
 pub struct Encoded {
     /// The output of every layer or block before the code.
     pub taps: Vec<Tapped>,
+    /// What the last block gives, in a row; the codes of an autoencoder without blocks: `[n, features]`.
+    pub features: Tensor<2>,
     /// The codes: `[n, code]`.
     pub code: Tensor<2>,
     /// Batch mean and variance of every batch norm where they were used.
@@ -124,6 +126,11 @@ impl Autoencoder {
         if let Network::Conv(network) = &mut self.network {
             pass.apply_to(network.norms_mut());
         }
+    }
+
+    /// The gradients of the encoder's weights in a row; 0 where a loss does not depend on them.
+    pub fn encoder_gradient(&self, gradients: &Gradients) -> Vec<f32> {
+        state::gradient(self, |name| name.starts_with("encoder."), gradients)
     }
 
     /// All weights and running statistics, always in the same order.

@@ -105,6 +105,18 @@ impl Model {
         self.forward(x.into(), None)
     }
 
+    /// What the last block gives for a batch, in a row, or the last states of the last recurrent layer; batch norm uses the
+    /// batch's own statistics.
+    ///
+    /// # Shapes
+    /// - result: `[n, features]`
+    pub fn features(&self, x: impl Into<Input>) -> Tensor<2> {
+        match x.into() {
+            Input::Images(x) => self.features_of_images(x, Some(&mut Vec::new())).1,
+            Input::Sequences(x) => self.features_of_sequences(x).1,
+        }
+    }
+
     /// The configuration that the model was built from.
     pub fn valid_config(&self) -> &ValidModel {
         &self.valid

@@ -4,7 +4,7 @@ use super::Model;
 use super::layers::{Block, Conv, Dense, Norm};
 use crate::StateError;
 use burn::module::{Param, ParamId};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Gradients, Tensor, TensorData};
 
 /// The values of a named array, last dimension fastest.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,6 +88,11 @@ impl Model {
     /// an error the model is unchanged.
     pub fn load_state(&mut self, state: &[NamedArray]) -> Result<(), StateError> {
         load_state(self, state)
+    }
+
+    /// The gradients of the weights of blocks and recurrent layers in a row; 0 where a loss does not depend on them.
+    pub fn backbone_gradient(&self, gradients: &Gradients) -> Vec<f32> {
+        gradient(self, |name| name.starts_with("blocks.") || name.starts_with("recurrent."), gradients)
     }
 
     /// The parameters of the output layer.
@@ -187,13 +192,32 @@ pub(crate) fn each_of_dense(path: &str, dense: &mut Dense, f: &mut Visit<'_>) ->
     f(format!("{path}.bias"), &mut dense.bias)
 }
 
+/// The gradients of the parameters that `wanted` names, in a row; 0 where a loss does not depend on one.
+pub(crate) fn gradient(network: &impl Parameters, wanted: fn(&str) -> bool, gradients: &Gradients) -> Vec<f32> {
+    let mut all = Vec::new();
+    // Reading does not fail.
+    let _ = network.clone().each(&mut |name, slot| {
+        if wanted(&name) {
+            all.extend(slot.gradient(gradients));
+        }
+        Ok(())
+    });
+    all
+}
+
 /// A parameter of any rank.
 pub(crate) trait Slot {
+    fn gradient(&self, gradients: &Gradients) -> Vec<f32>;
     fn read(&self, name: String) -> NamedArray;
     fn write(&mut self, array: &NamedArray) -> Result<(), StateError>;
 }
 
 impl<const D: usize> Slot for Param<Tensor<D>> {
+    fn gradient(&self, gradients: &Gradients) -> Vec<f32> {
+        let tensor = self.val();
+        tensor.grad(gradients).map_or_else(|| vec![0.0; tensor.dims().iter().product()], values)
+    }
+
     fn read(&self, name: String) -> NamedArray {
         let tensor = self.val();
         NamedArray { name, shape: tensor.dims().to_vec(), values: Values::F32(values(tensor)) }

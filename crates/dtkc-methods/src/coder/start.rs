@@ -13,6 +13,8 @@ use crate::{LearnError, Method, SettingError, Task};
 pub(crate) struct Start {
     pub(crate) images: Images,
     pub(crate) autoencoder: Autoencoder,
+    /// Values of a code.
+    pub(crate) code: usize,
     /// The stage that trains it.
     pub(crate) pretraining: Stage,
 }
@@ -29,9 +31,10 @@ impl Start {
         let vectors = vectors(method, network, task.input, task.length)?;
         let device = task.device.clone().autodiff();
         let mut autoencoder = Autoencoder::init(network, vectors.shape(), &device, seed).map_err(SettingError::from)?;
+        let code = network.code_width(vectors.shape()).map_err(SettingError::from)?;
         adopt(&mut autoencoder, task)?;
         let images = Images { vectors, device: task.device.clone() };
-        Ok(Self { images, autoencoder, pretraining: pretraining.stage(task) })
+        Ok(Self { images, autoencoder, code, pretraining: pretraining.stage(task) })
     }
 }
 

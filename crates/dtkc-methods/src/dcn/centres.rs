@@ -23,6 +23,11 @@ impl Centres {
         Self { values, width, counts }
     }
 
+    /// Values of a centre.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// The centre of a cluster.
     pub fn of(&self, cluster: usize) -> &[f32] {
         &self.values[cluster * self.width..][..self.width]

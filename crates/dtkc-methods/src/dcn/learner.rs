@@ -10,6 +10,7 @@ use dtkc_onnx::{Layer, Network, Weights};
 
 use super::{Centres, Settings};
 use crate::coder::{Images, Pretrainer, Start, all_codes, measure_statistics};
+use crate::inside::{BackboneGradients, Features, Inside, gradients};
 use crate::kmeans::{KmeansOptions, kmeans, lloyd_from};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
@@ -47,7 +48,7 @@ impl DcnLearner {
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
         let start = Start::new(Method::Dcn, &settings.network, &settings.pretraining, task, seed)?;
         let stage = |name, epochs| Stage { name, epochs };
-        let code = settings.network.code;
+        let code = start.code;
         Ok(Self {
             stages: vec![start.pretraining, stage(INITIALISATION, 0), stage(CLUSTERING, task.plan.epochs)],
             clusters: task.clusters,
@@ -64,7 +65,7 @@ impl DcnLearner {
     }
 
     fn rows(&self, values: Vec<f32>, x: &Tensor<4>) -> Tensor<2> {
-        let width = self.settings.network.code;
+        let width = self.centres.width();
         let rows = values.len() / width;
         Tensor::from_data(TensorData::new(values, [rows, width]), &x.device())
     }
@@ -118,9 +119,27 @@ impl DcnLearner {
     fn reassign(&mut self, batch: &Batch) {
         let code = self.model.valid().encode(self.images.read(&batch.items), Norms::Running).code;
         let code: Vec<f32> = code.into_data().iter::<f32>().collect();
-        for (&index, code) in batch.indices.iter().zip(code.chunks_exact(self.settings.network.code)) {
+        for (&index, code) in batch.indices.iter().zip(code.chunks_exact(self.centres.width())) {
             self.labels[index] = self.centres.take(code) as u32;
         }
+    }
+}
+
+impl Inside for DcnLearner {
+    fn features(&self, items: &Items) -> Features {
+        Features::read(self.model.valid().encode(self.images.read(items), Norms::Batch).features)
+    }
+
+    fn gradients(&self, batch: &Batch, place: &StepPlace) -> BackboneGradients {
+        // Pretraining has no clusters whose gradient there could be.
+        if place.stage != JOINT || self.labels.is_empty() {
+            return BackboneGradients::default();
+        }
+        let terms = || {
+            let present = batch.indices.iter().map(|&index| self.labels[index] as usize).collect();
+            self.evaluate(&self.model, self.images.read_to_train(&batch.items), |_| present).0
+        };
+        gradients(terms, |gradients| self.model.encoder_gradient(gradients))
     }
 }
 
@@ -180,7 +199,7 @@ impl Learner for DcnLearner {
     fn loss(&self, batch: &Batch, _: BatchKey) -> f64 {
         let nearest = |code: &Tensor<2>| {
             let values: Vec<f32> = code.clone().into_data().iter::<f32>().collect();
-            values.chunks_exact(self.settings.network.code).map(|code| self.centres.nearest(code)).collect()
+            values.chunks_exact(self.centres.width()).map(|code| self.centres.nearest(code)).collect()
         };
         let (terms, _) = self.evaluate(&self.model.valid(), self.images.read(&batch.items), nearest);
         terms.map_or(f64::NAN, |terms| terms.read().total)
@@ -239,9 +258,13 @@ impl Learner for DcnLearner {
         self.model.state()
     }
 
+    fn inside(&self) -> Option<&dyn Inside> {
+        Some(self)
+    }
+
     fn freeze(&self) -> Network {
         let mut layers = self.model.frozen_encoder();
-        let centres = Weights::new([self.clusters, self.settings.network.code], self.centres.values.clone());
+        let centres = Weights::new([self.clusters, self.centres.width()], self.centres.values.clone());
         layers.extend([Layer::Embedding, Layer::StudentT { centres }]);
         self.images.vectors.network(layers)
     }

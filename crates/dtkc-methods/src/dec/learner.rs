@@ -11,6 +11,7 @@ use dtkc_onnx::{Layer, Network, Weights};
 use super::targets::{self, Targets, sharpened};
 use super::{Centred, Settings};
 use crate::coder::{Images, Pretrainer, Start, all_codes, measure_statistics};
+use crate::inside::{BackboneGradients, Features, Inside, gradients};
 use crate::kmeans::{KmeansOptions, kmeans};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult,
@@ -53,7 +54,7 @@ impl DecLearner {
             clusters: task.clusters,
             images: start.images,
             seed,
-            model: Centred::new(start.autoencoder, task.clusters, settings.network.code, &device),
+            model: Centred::new(start.autoencoder, task.clusters, start.code, &device),
             pretrainer: Pretrainer::new(&settings.pretraining),
             optimizer: Optimizer::new(&settings.optim),
             stage: PRETRAINED,
@@ -119,6 +120,24 @@ impl DecLearner {
         self.model = stepped;
         clock.lap(|c| &mut c.update);
         StepResult { loss, membership, applied }
+    }
+}
+
+impl Inside for DecLearner {
+    fn features(&self, items: &Items) -> Features {
+        Features::read(self.model.coder.valid().encode(self.images.read(items), Norms::Batch).features)
+    }
+
+    fn gradients(&self, batch: &Batch, place: &StepPlace) -> BackboneGradients {
+        // Pretraining has no clusters whose gradient there could be.
+        if place.stage != SHARPENED || self.targets.values.is_empty() {
+            return BackboneGradients::default();
+        }
+        let terms = || {
+            let target = self.target(&batch.indices);
+            self.evaluate(&self.model, self.images.read_to_train(&batch.items), |_| target).0
+        };
+        gradients(terms, |gradients| self.model.coder.encoder_gradient(gradients))
     }
 }
 
@@ -250,9 +269,13 @@ impl Learner for DecLearner {
         self.model.coder.state()
     }
 
+    fn inside(&self) -> Option<&dyn Inside> {
+        Some(self)
+    }
+
     fn freeze(&self) -> Network {
         let mut layers = self.model.coder.frozen_encoder();
-        let centres = Weights::new([self.clusters, self.settings.network.code], self.model.centres());
+        let centres = Weights::new(self.model.centres.val().dims(), self.model.centres());
         layers.extend([Layer::Embedding, Layer::StudentT { centres }]);
         self.images.vectors.network(layers)
     }

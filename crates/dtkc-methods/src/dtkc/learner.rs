@@ -20,6 +20,7 @@ use super::sight::Sight;
 use super::spectrum::Spectrum;
 use super::start::{Join, StartKind};
 use super::surroundings::{Search, Surroundings};
+use crate::inside::{BackboneGradients, Features, Inside, gradients};
 use crate::learner::{
     Answers, CLUSTERING, EpochEnd, EpochPlace, Extent, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
@@ -223,6 +224,20 @@ impl DtkcLearner {
     }
 }
 
+impl Inside for DtkcLearner {
+    fn features(&self, items: &Items) -> Features {
+        Features::read(self.model.valid().features(self.clean(items)))
+    }
+
+    fn gradients(&self, batch: &Batch, place: &StepPlace) -> BackboneGradients {
+        let terms = || {
+            let (x, views) = self.training_views(batch, place.views, &self.device.clone().autodiff());
+            Some(self.terms(&self.model.forward_train(x), batch, views, place))
+        };
+        gradients(terms, |gradients| self.model.backbone_gradient(gradients))
+    }
+}
+
 impl Learner for DtkcLearner {
     fn stages(&self) -> Vec<Stage> {
         vec![Stage { name: CLUSTERING, epochs: self.epochs }]
@@ -365,6 +380,10 @@ impl Learner for DtkcLearner {
         self.optimizer = Optimizer::restore(&self.settings.optim, progress, &self.model)?;
         self.surroundings = Surroundings::restore(self.surroundings.common(), progress)?;
         Ok(())
+    }
+
+    fn inside(&self) -> Option<&dyn Inside> {
+        Some(self)
     }
 
     fn freeze(&self) -> Network {

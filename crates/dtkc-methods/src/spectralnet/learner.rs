@@ -57,7 +57,7 @@ impl SpectralnetLearner {
     pub fn new(settings: &Settings, task: &Task, seed: u64) -> Result<Self, LearnError> {
         let start = Start::new(Method::Spectralnet, &settings.network, &settings.pretraining, task, seed)?;
         let device = task.device.clone().autodiff();
-        let (code, k) = (settings.network.code, task.clusters);
+        let (code, k) = (start.code, task.clusters);
         let sizes = |hidden: &[usize], end: usize| [&[code], hidden, &[end]].concat();
         let siamese = sizes(&settings.siamese.hidden, settings.siamese.outputs);
         let stage = |name, epochs| Stage { name, epochs };

@@ -1,20 +1,13 @@
 //! `dtkc-train compare`.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use dtkc_cli::{Terminal, Usage};
-use dtkc_files::Sources;
-use dtkc_human as human;
 use dtkc_methods::Method;
 use dtkc_train::TrainError;
-use dtkc_train::compare::{
-    self, Asked, ClustersFor, Failed, PassedOn, Place, Record, Selection, Variant, files, plan, table,
-};
-use dtkc_train::device::DeviceName;
+use dtkc_train::compare::{Asked, PassedOn, Record, Selection, SetRecord, Variant, files, table};
 
-use super::print;
+use super::cells::{self, CellArgs, Tables};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,30 +33,20 @@ Writes comparison.md, .csv, .json, .tex and comparison-differences.csv to OUT, a
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Datasets (HDF5, from dtkc-data). Each goes by the name of its file: usps for usps.h5.
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "tables")]
-    data: Vec<PathBuf>,
-    /// Folder of the comparison; it may hold one that goes on.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[command(flatten)]
+    cells: CellArgs,
     /// Methods, variants of methods (METHOD+KEY=VALUE+...), or `all`.
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "all", value_parser = methods)]
     methods: Vec<Chosen>,
     /// Restarts of every cell.
     #[arg(long, value_name = "N", visible_alias = "restarts", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Numbers of clusters, such as 10 or mnist=10,coil=100 [default: the number of classes].
-    #[arg(long, value_name = "K|SET=K", num_args = 1.., value_delimiter = ',')]
-    clusters: Vec<ClustersFor>,
     /// Only cells with these names: a method or variant, a dataset, or dataset/method.
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     only: Vec<String>,
     /// No cells with these names.
     #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',')]
     skip: Vec<String>,
-    /// Limit of the time of all cells together, such as 8h: each gets an equal part of what is left.
-    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
-    budget: Option<Duration>,
     /// Preset of a method; may be repeated.
     #[arg(long, value_name = "METHOD=NAME")]
     preset: Vec<String>,
@@ -74,36 +57,15 @@ pub(crate) struct Args {
     /// Most epochs of a restart, but for methods with their own (--set dec.plan.epochs=20) [default: as the preset says].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     epochs: Option<u32>,
-    /// Seed of every run.
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// cpu, cuda:N, wgpu, vulkan, metal or rocm:N.
-    #[arg(long, value_name = "DEVICE")]
-    device: Option<DeviceName>,
-    /// Threads; 0 takes all cores.
-    #[arg(long, value_name = "N")]
-    threads: Option<u32>,
     /// Drop restarts that are behind early; those do not count.
     #[arg(long)]
     prune: bool,
     /// Do not write the model files (no ONNX Runtime is needed then).
     #[arg(long)]
     no_export: bool,
-    /// The ONNX Runtime library, or the folder that holds it.
-    #[arg(long, value_name = "PATH")]
-    onnxruntime: Option<PathBuf>,
     /// Add published figures for datasets that have some.
     #[arg(long, value_name = "WHOM")]
     against: Option<Against>,
-    /// Train nothing: write the tables again from what is there.
-    #[arg(long)]
-    tables: bool,
-    /// Begin cells anew that were begun with other settings; what they had is lost.
-    #[arg(long)]
-    force: bool,
-    /// No progress and no tables on the terminal.
-    #[arg(long)]
-    quiet: bool,
 }
 
 /// Whose figures stand beside ours.
@@ -131,46 +93,32 @@ fn methods(text: &str) -> Result<Chosen, String> {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
-    let with_paper = args.against == Some(Against::Paper);
-    if args.tables {
-        let comparison = table::compare(&args.out, &Record::read(&args.out)?, with_paper);
-        files::write(&args.out, &comparison)?;
-        return if args.quiet { Ok(()) } else { print(&files::markdown(&comparison)) };
-    }
-    let (out, quiet, asked) = (args.out.clone(), args.quiet, args.asked());
-    asked.passed_on.check(&asked.variants)?;
-    let sets = plan::look_at(&asked)?;
-    let cells = plan::cells(&asked, &sets)?;
-    let sources = Sources::of(&asked.data);
-    for path in files::paths(&out) {
-        sources.refuse(&path).map_err(|refused| Usage(refused.to_string()))?;
-    }
-    let mut place = Place::open(&out)?;
-    place.add_sets(&sets)?;
-    let written = |place: &Place| files::write(place.root(), &table::compare(place.root(), &place.record, with_paper));
-    let program = std::env::current_exe()?;
-    let failed = compare::run(&mut place, &asked, &cells, &program, &Terminal::new(quiet), &written)?;
-    if !quiet {
-        print(&files::markdown(&table::compare(&out, &place.record, with_paper)))?;
-    }
-    complaint(&failed, cells.len(), "comparison.md").map_or(Ok(()), |text| Err(TrainError::Mismatch(text).into()))
+    let tables = Compared { with_paper: args.against == Some(Against::Paper) };
+    let (asked, cells) = args.asked();
+    cells::run(&cells, &asked, &tables)
 }
 
-/// What to say where cells failed; `table` lists the reasons.
-pub(super) fn complaint(failed: &[Failed], cells: usize, table: &str) -> Option<String> {
-    let names: Vec<&str> = failed.iter().map(|failed| failed.cell.as_str()).collect();
-    (!failed.is_empty()).then(|| {
-        format!(
-            "{} of {} failed ({}), for the reasons above and in {table}; run the same command again to try again",
-            failed.len(),
-            human::many(cells, "cell"),
-            names.join(", ")
-        )
-    })
+/// The tables of a comparison.
+struct Compared {
+    with_paper: bool,
+}
+
+impl Tables for Compared {
+    fn write(&self, root: &Path, record: &Record) -> Result<(), TrainError> {
+        files::write(root, &table::compare(root, record, self.with_paper))
+    }
+
+    fn markdown(&self, root: &Path, record: &Record) -> String {
+        files::markdown(&table::compare(root, record, self.with_paper))
+    }
+
+    fn paths(&self, root: &Path, _: &[SetRecord]) -> Vec<PathBuf> {
+        files::paths(root).to_vec()
+    }
 }
 
 impl Args {
-    fn asked(self) -> Asked {
+    fn asked(self) -> (Asked, CellArgs) {
         let mut variants: Vec<Variant> = Vec::new();
         for chosen in self.methods {
             let more = match chosen {
@@ -179,25 +127,23 @@ impl Args {
             };
             variants.extend(more.into_iter().filter(|variant| !variants.contains(variant)).collect::<Vec<_>>());
         }
-        Asked {
-            data: self.data,
+        let asked = Asked {
+            data: self.cells.data.clone(),
             variants,
-            clusters: self.clusters,
+            clusters: self.cells.clusters.clone(),
             restarts: self.runs as usize,
             selection: Selection { only: self.only, skip: self.skip },
             passed_on: PassedOn {
                 presets: self.preset,
                 sets: self.set,
                 epochs: self.epochs,
-                seed: self.seed,
-                device: self.device,
-                threads: self.threads,
                 prune: self.prune,
                 no_export: self.no_export,
-                onnxruntime: self.onnxruntime,
+                ..self.cells.passed_on()
             },
-            budget: self.budget,
-            force: self.force,
-        }
+            budget: self.cells.budget,
+            force: self.cells.force,
+        };
+        (asked, self.cells)
     }
 }

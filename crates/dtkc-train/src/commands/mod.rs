@@ -1,12 +1,14 @@
 //! The command line.
 
 mod bench;
+mod cells;
 mod compare;
 mod devices;
 mod evaluate;
 mod explain;
 mod export;
 mod fit;
+mod mismatch;
 mod report;
 mod resume;
 mod sweep;
@@ -39,6 +41,7 @@ Examples:
   dtkc-train report runs/photos                              runs/photos/report.html: what was found, as a page
   dtkc-train compare --data usps.h5 mnist.h5 --methods all --runs 20 --out cmp
   dtkc-train sweep --data usps.h5 --vary loss.lambda=1,0.1,0.01,0 --runs 20 --out sweep
+  dtkc-train mismatch --data mnist.h5 --epochs 100 --out mismatch
 
 Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted (what was done is saved).";
 
@@ -60,6 +63,8 @@ enum Command {
     Compare(Box<compare::Args>),
     /// Run one method with several values of its settings; tables and plots of them.
     Sweep(Box<sweep::Args>),
+    /// Look into networks while they learn: does what they are trained for serve the clusters?
+    Mismatch(Box<mismatch::Args>),
     /// List what this build and this machine can train on.
     Devices(devices::Args),
     /// Time a training step and its parts.
@@ -77,6 +82,7 @@ impl Cli {
             Command::Report(args) => report::run(&args),
             Command::Compare(args) => compare::run(*args),
             Command::Sweep(args) => sweep::run(*args),
+            Command::Mismatch(args) => mismatch::run(*args),
             Command::Devices(args) => devices::run(&args),
             Command::Bench(args) => bench::run(&args),
         }

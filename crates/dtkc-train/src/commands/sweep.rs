@@ -1,20 +1,14 @@
 //! `dtkc-train sweep`.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-use dtkc_cli::{Terminal, Usage};
-use dtkc_files::Sources;
-use dtkc_human as human;
 use dtkc_methods::Method;
 use dtkc_train::TrainError;
-use dtkc_train::compare::{self, Asked, ClustersFor, PassedOn, Place, Record, Selection, plan};
+use dtkc_train::compare::{self, Asked, PassedOn, Record, Selection, SetRecord};
 use dtkc_train::config;
-use dtkc_train::device::DeviceName;
-use dtkc_train::sweep::{self, Axis, Join, Like, Point, files};
+use dtkc_train::sweep::{self, Axis, Join, Like, Point, Sweep, files};
 
-use super::compare::complaint;
-use super::print;
+use super::cells::{self, CellArgs, Tables};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,12 +28,8 @@ Writes sweep.md, .csv, .json and a plot for each dataset (sweep-DATASET.svg) to 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Datasets (HDF5, from dtkc-data). Each goes by the name of its file: usps for usps.h5.
-    #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
-    data: Vec<PathBuf>,
-    /// Folder of the sweep; it may hold one that goes on.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    #[command(flatten)]
+    cells: CellArgs,
     /// A setting and its values, separated by commas; may be repeated.
     #[arg(long, value_name = "KEY=V,V,..", required_unless_present = "like")]
     vary: Vec<Axis>,
@@ -58,71 +48,49 @@ pub(crate) struct Args {
     /// Restarts of every point [default: 5; 20 with --like].
     #[arg(long, value_name = "N", visible_alias = "restarts", value_parser = clap::value_parser!(u32).range(1..))]
     runs: Option<u32>,
-    /// Numbers of clusters, such as 10 or mnist=10,coil=100 [default: the number of classes].
-    #[arg(long, value_name = "K|SET=K", num_args = 1.., value_delimiter = ',')]
-    clusters: Vec<ClustersFor>,
-    /// Limit of the time of all points together, such as 8h: each gets an equal part of what is left.
-    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
-    budget: Option<Duration>,
     /// Any other setting of all points (`loss.kernel=naive`); may be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Most epochs of a restart [default: as the preset says].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     epochs: Option<u32>,
-    /// Seed of every run.
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// cpu, cuda:N, wgpu, vulkan, metal or rocm:N.
-    #[arg(long, value_name = "DEVICE")]
-    device: Option<DeviceName>,
-    /// Threads; 0 takes all cores.
-    #[arg(long, value_name = "N")]
-    threads: Option<u32>,
     /// Write the model file of every point, too.
     #[arg(long)]
     export: bool,
-    /// The ONNX Runtime library, or the folder that holds it.
-    #[arg(long, value_name = "PATH")]
-    onnxruntime: Option<PathBuf>,
-    /// Train nothing: write tables and plots again from what is there.
-    #[arg(long)]
-    tables: bool,
-    /// Begin points anew that were begun with other settings; what they had is lost.
-    #[arg(long)]
-    force: bool,
-    /// No progress and no tables on the terminal.
-    #[arg(long)]
-    quiet: bool,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
-    let (out, quiet, like, tables) = (args.out.clone(), args.quiet, args.like, args.tables);
     let axes = args.axes();
     let points = sweep::points(args.method(&axes), &axes, args.join)?;
-    let made = |record: &Record| sweep::table(&out, record, &axes, &points, like);
-    if tables {
-        let sweep = made(&Record::read(&out)?);
-        files::write(&out, &sweep)?;
-        return if quiet { Ok(()) } else { print(&files::markdown(&sweep)) };
-    }
     let asked = args.asked(&points);
-    asked.passed_on.check(&asked.variants)?;
-    let sets = plan::look_at(&asked)?;
-    let cells = plan::cells(&asked, &sets)?;
-    let sources = Sources::of(&asked.data);
-    for path in files::paths(&out, sets.iter().map(|set| set.name.as_str())) {
-        sources.refuse(&path).map_err(|refused| Usage(refused.to_string()))?;
+    cells::run(&args.cells, &asked, &Swept { axes, points, like: args.like })
+}
+
+/// The tables of a sweep.
+struct Swept {
+    axes: Vec<Axis>,
+    points: Vec<Point>,
+    like: Option<Like>,
+}
+
+impl Swept {
+    fn table(&self, root: &Path, record: &Record) -> Sweep {
+        sweep::table(root, record, &self.axes, &self.points, self.like)
     }
-    let mut place = Place::open(&out)?;
-    place.add_sets(&sets)?;
-    let written = |place: &Place| files::write(place.root(), &made(&place.record));
-    let program = std::env::current_exe()?;
-    let failed = compare::run(&mut place, &asked, &cells, &program, &Terminal::new(quiet), &written)?;
-    if !quiet {
-        print(&files::markdown(&made(&place.record)))?;
+}
+
+impl Tables for Swept {
+    fn write(&self, root: &Path, record: &Record) -> Result<(), TrainError> {
+        files::write(root, &self.table(root, record))
     }
-    complaint(&failed, cells.len(), "sweep.md").map_or(Ok(()), |text| Err(TrainError::Mismatch(text).into()))
+
+    fn markdown(&self, root: &Path, record: &Record) -> String {
+        files::markdown(&self.table(root, record))
+    }
+
+    fn paths(&self, root: &Path, sets: &[SetRecord]) -> Vec<PathBuf> {
+        files::paths(root, sets.iter().map(|set| set.name.as_str()))
+    }
 }
 
 impl Args {
@@ -140,32 +108,27 @@ impl Args {
         self.preset.as_deref().or(self.like.map(|_| Like::PRESET))
     }
 
-    fn asked(self, points: &[Point]) -> Asked {
+    fn asked(&self, points: &[Point]) -> Asked {
         // A sweep of dtkc may hold ddc: what is said of all points is said of both.
         let mut methods: Vec<Method> = points.iter().map(|point| point.variant.method()).collect();
         methods.sort_unstable_by_key(|method| method.name());
         methods.dedup();
-        let preset = self.preset_name().map(str::to_owned);
-        let preset_of = |method: &Method| preset.as_ref().map(|name| format!("{method}={name}"));
+        let preset_of = |method: &Method| self.preset_name().map(|name| format!("{method}={name}"));
         Asked {
-            data: self.data,
+            data: self.cells.data.clone(),
             variants: points.iter().map(|point| point.variant.clone()).collect(),
-            clusters: self.clusters,
+            clusters: self.cells.clusters.clone(),
             restarts: self.runs.unwrap_or(if self.like.is_some() { Like::RUNS } else { 5 }) as usize,
             selection: Selection::default(),
             passed_on: PassedOn {
                 presets: methods.iter().filter_map(preset_of).collect(),
                 sets: self.set.iter().flat_map(|word| compare::of_all(word, &methods)).collect(),
                 epochs: self.epochs,
-                seed: self.seed,
-                device: self.device,
-                threads: self.threads,
-                prune: false,
                 no_export: !self.export,
-                onnxruntime: self.onnxruntime,
+                ..self.cells.passed_on()
             },
-            budget: self.budget,
-            force: self.force,
+            budget: self.cells.budget,
+            force: self.cells.force,
         }
     }
 }

@@ -31,6 +31,9 @@ pub struct RunOptions {
     pub trial_steps: usize,
     /// Batches on which restarts are compared.
     pub comparison_batches: usize,
+    /// Epochs after which to look inside the network and write down what is seen, again and again; 0 never does. It changes
+    /// nothing else.
+    pub inside_every: usize,
     /// The run whose pretraining was taken over; empty for none.
     pub pretrained: String,
     /// Hash of the first restart that was taken over. It stands for all of them, so that a run can be given more restarts.
@@ -52,6 +55,7 @@ impl Default for RunOptions {
             budget_seconds: 0.0,
             trial_steps: 600,
             comparison_batches: 50,
+            inside_every: 0,
             pretrained: String::new(),
             pretrained_hash: String::new(),
             pretrained_restarts: Vec::new(),

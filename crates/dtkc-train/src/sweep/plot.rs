@@ -7,10 +7,9 @@
 use std::fmt::Write as _;
 
 use super::{Axis, PointFigures, SweepTable};
+use crate::chart::{COLORS, STYLE, Scale, escaped};
 use crate::compare::table::Spread;
 
-/// Readable on white and on black.
-const COLORS: [&str; 8] = ["#3b7dd8", "#e0702b", "#2f9e62", "#b24fc0", "#b8921f", "#d6455d", "#2f9fae", "#8b7355"];
 const WIDTH: f64 = 720.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 20.0;
@@ -22,9 +21,6 @@ const FOOT: f64 = 52.0;
 const LINE: f64 = 18.0;
 /// Part of a value's room that series share.
 const SHARED: f64 = 0.5;
-
-const STYLE: &str = "text{fill:#1d2433}.s{fill:#5a6475;font-size:11px}.g{stroke:#d5dae3}.f{stroke:#8790a3;fill:none}\
-                     @media(prefers-color-scheme:dark){text{fill:#e8ebf2}.s{fill:#a9b2c3}.g{stroke:#39414f}}";
 
 /// What a panel shows of a point.
 struct Panel {
@@ -89,12 +85,13 @@ impl<'a> Layout<'a> {
     }
 
     fn panel(&self, out: &mut String, panel: &Panel, top: f64) {
-        let scale = Scale::of(self.table.points.iter().flat_map(|point| shown(panel, point)), top);
+        let shown = self.table.points.iter().flat_map(|point| shown(panel, point));
+        let scale = Scale::of(shown, top + PANEL, top);
         // Writing to a string cannot fail.
         let (right, bottom) = (WIDTH - RIGHT, top + PANEL);
         let _ = writeln!(out, "<text class=\"s\" x=\"{LEFT}\" y=\"{:.1}\">{}</text>", top - 4.0, panel.title);
         for (value, text) in scale.ticks() {
-            let y = scale.y(value);
+            let y = scale.at(value);
             let _ = writeln!(out, "<path class=\"g\" d=\"M{LEFT} {y:.1}H{right}\"/>");
             let _ = writeln!(
                 out,
@@ -136,13 +133,13 @@ impl<'a> Layout<'a> {
             }
             let x = self.x(slot, number);
             if let Some((_, mean)) = point.paper.filter(|_| panel.with_paper) {
-                let y = scale.y(mean);
+                let y = scale.at(mean);
                 let _ = writeln!(out, "<path class=\"f\" d=\"M{:.1} {:.1}l8 8m0 -8l-8 8\"/>", x - 4.0, y - 4.0);
             }
             let Some(spread) = (panel.value)(point) else { continue };
-            let (y, best) = (scale.y(spread.mean), scale.y(spread.best));
+            let (y, best) = (scale.at(spread.mean), scale.at(spread.best));
             if let Some(sd) = spread.sd {
-                let (low, high) = (scale.y(spread.mean - sd), scale.y(spread.mean + sd));
+                let (low, high) = (scale.at(spread.mean - sd), scale.at(spread.mean + sd));
                 let ends = format!("M{:.1} {low:.1}h8M{:.1} {high:.1}h8", x - 4.0, x - 4.0);
                 let _ = writeln!(out, "<path fill=\"none\" d=\"M{x:.1} {low:.1}V{high:.1}{ends}\"/>");
             }
@@ -197,51 +194,6 @@ fn shown(panel: &Panel, point: &PointFigures) -> Vec<f64> {
     spread.into_iter().flatten().chain(paper).filter(|value| value.is_finite()).collect()
 }
 
-/// From values to places.
-struct Scale {
-    low: f64,
-    high: f64,
-    step: f64,
-    top: f64,
-}
-
-impl Scale {
-    /// Ends at round numbers around all values.
-    fn of(values: impl Iterator<Item = f64>, top: f64) -> Self {
-        let (mut low, mut high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| (low.min(v), high.max(v)));
-        if low > high {
-            (low, high) = (0.0, 1.0);
-        }
-        let range = (high - low).max(low.abs().max(high.abs()) * 1e-3).max(1e-6);
-        let size = 10f64.powf((range / 4.0).log10().floor());
-        let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * size).into_iter().find(|step| range / step <= 5.0);
-        let step = step.unwrap_or(range);
-        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
-        Self { low, high: if high > low { high } else { low + step }, step, top }
-    }
-
-    fn y(&self, value: f64) -> f64 {
-        let share = (value - self.low) / (self.high - self.low);
-        self.top + PANEL * (1.0 - share.clamp(0.0, 1.0))
-    }
-
-    fn ticks(&self) -> Vec<(f64, String)> {
-        let count = ((self.high - self.low) / self.step).round() as usize;
-        let digits = (-self.step.log10().floor()).max(0.0) as usize;
-        let tick = |i: usize| {
-            let value = self.low + i as f64 * self.step;
-            // Nearly nothing has no sign.
-            let value = if value.abs() < self.step / 2.0 { 0.0 } else { value };
-            (value, format!("{value:.digits$}"))
-        };
-        (0..=count).map(tick).collect()
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -263,18 +215,5 @@ mod tests {
         assert_eq!((count(&loss, "<circle"), count(&loss, ">ACC<")), (2, 0));
         table.heading = "a<b & \"c\"".into();
         assert!(plot(&sweep.axes, &table).contains("a&lt;b &amp; &quot;c&quot;"));
-    }
-
-    #[test]
-    fn scales_end_at_round_numbers() {
-        let scale = Scale::of([0.62, 0.95].into_iter(), 0.0);
-        let texts: Vec<String> = scale.ticks().into_iter().map(|(_, text)| text).collect();
-        assert_eq!(texts, ["0.6", "0.7", "0.8", "0.9", "1.0"]);
-        assert_eq!((scale.y(0.6), scale.y(1.0)), (PANEL, 0.0));
-        let one = Scale::of([-2.5].into_iter(), 0.0);
-        assert!(one.low <= -2.5 && one.high > -2.5 && one.ticks().len() <= 7);
-        assert_eq!(Scale::of(std::iter::empty(), 0.0).ticks().len(), 6);
-        let around = Scale::of([-0.3, 0.3].into_iter(), 0.0).ticks();
-        assert!(around.iter().any(|(_, text)| text == "0.0"), "{around:?}");
     }
 }

@@ -176,11 +176,13 @@ impl Trainer<'_> {
             acc: scores.map(|s| s.acc),
             nmi: scores.map(|s| s.nmi),
             regrouped: false,
+            inside: None,
             seconds: times.total.as_secs_f64(),
             loading_seconds: times.loading.as_secs_f64(),
             wall_seconds: None,
             peak_memory_bytes: None,
         };
+        record.inside = self.look_inside(restart, &place)?;
         restart.close_epoch(restart.learner.is_settled(&place));
         if place.stage + 1 == self.stages.len() && self.compared.contains(&place.done) {
             let loss = self.comparison_loss(restart)?;

@@ -3,6 +3,7 @@
 mod budget;
 mod epoch;
 mod finish;
+mod inside;
 mod journal;
 #[cfg(test)]
 mod tests;

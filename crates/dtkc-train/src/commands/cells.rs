@@ -1,0 +1,116 @@
+//! What commands share that run cells: `compare`, `sweep` and `mismatch`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dtkc_cli::{Terminal, Usage};
+use dtkc_files::Sources;
+use dtkc_human as human;
+use dtkc_train::TrainError;
+use dtkc_train::compare::{self, Asked, ClustersFor, Failed, PassedOn, Place, Record, SetRecord, plan};
+use dtkc_train::device::DeviceName;
+
+use super::print;
+
+/// Flags that they share.
+#[derive(clap::Args)]
+pub(super) struct CellArgs {
+    /// Datasets (HDF5, from dtkc-data). Each goes by the name of its file: usps for usps.h5.
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "tables")]
+    pub data: Vec<PathBuf>,
+    /// Folder of all runs and of the tables; it may hold some that go on.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Numbers of clusters, such as 10 or mnist=10,coil=100 [default: the number of classes].
+    #[arg(long, value_name = "K|SET=K", num_args = 1.., value_delimiter = ',')]
+    pub clusters: Vec<ClustersFor>,
+    /// Limit of the time of all runs together, such as 8h: each gets an equal part of what is left.
+    #[arg(long, value_name = "TIME", value_parser = human::parse_duration)]
+    pub budget: Option<Duration>,
+    /// Seed of every run.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// cpu, cuda:N, wgpu, vulkan, metal or rocm:N.
+    #[arg(long, value_name = "DEVICE")]
+    pub device: Option<DeviceName>,
+    /// Threads; 0 takes all cores.
+    #[arg(long, value_name = "N")]
+    pub threads: Option<u32>,
+    /// The ONNX Runtime library, or the folder that holds it.
+    #[arg(long, value_name = "PATH")]
+    pub onnxruntime: Option<PathBuf>,
+    /// Train nothing: write tables and plots again from what is there.
+    #[arg(long)]
+    pub tables: bool,
+    /// Begin runs anew that were begun with other settings; what they had is lost.
+    #[arg(long)]
+    pub force: bool,
+    /// No progress and no tables on the terminal.
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+impl CellArgs {
+    /// What all runs are told, with nothing that differs between commands.
+    pub(super) fn passed_on(&self) -> PassedOn {
+        PassedOn {
+            seed: self.seed,
+            device: self.device,
+            threads: self.threads,
+            onnxruntime: self.onnxruntime.clone(),
+            ..PassedOn::default()
+        }
+    }
+}
+
+/// The tables of a command.
+pub(super) trait Tables {
+    /// Writes all files from what the runs below `root` have so far.
+    fn write(&self, root: &Path, record: &Record) -> Result<(), TrainError>;
+
+    /// The tables for a terminal.
+    fn markdown(&self, root: &Path, record: &Record) -> String;
+
+    /// The files that are written, the one with the reasons of failures first.
+    fn paths(&self, root: &Path, sets: &[SetRecord]) -> Vec<PathBuf>;
+}
+
+/// Runs all cells, or only writes the tables again.
+pub(super) fn run(args: &CellArgs, asked: &Asked, tables: &impl Tables) -> anyhow::Result<()> {
+    let (out, quiet) = (&args.out, args.quiet);
+    if args.tables {
+        let record = Record::read(out)?;
+        tables.write(out, &record)?;
+        return if quiet { Ok(()) } else { print(&tables.markdown(out, &record)) };
+    }
+    asked.passed_on.check(&asked.variants)?;
+    let sets = plan::look_at(asked)?;
+    let cells = plan::cells(asked, &sets)?;
+    let (sources, paths) = (Sources::of(&asked.data), tables.paths(out, &sets));
+    for path in &paths {
+        sources.refuse(path).map_err(|refused| Usage(refused.to_string()))?;
+    }
+    let mut place = Place::open(out)?;
+    place.add_sets(&sets)?;
+    let written = |place: &Place| tables.write(place.root(), &place.record);
+    let program = std::env::current_exe()?;
+    let failed = compare::run(&mut place, asked, &cells, &program, &Terminal::new(quiet), &written)?;
+    if !quiet {
+        print(&tables.markdown(out, &place.record))?;
+    }
+    let table = paths.first().and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy().into_owned();
+    complaint(&failed, cells.len(), &table).map_or(Ok(()), |text| Err(TrainError::Mismatch(text).into()))
+}
+
+/// What to say where cells failed; `table` lists the reasons.
+fn complaint(failed: &[Failed], cells: usize, table: &str) -> Option<String> {
+    let names: Vec<&str> = failed.iter().map(|failed| failed.cell.as_str()).collect();
+    (!failed.is_empty()).then(|| {
+        format!(
+            "{} of {} failed ({}), for the reasons above and in {table}; run the same command again to try again",
+            failed.len(),
+            human::many(cells, "cell"),
+            names.join(", ")
+        )
+    })
+}

@@ -1,0 +1,102 @@
+//! `dtkc-train mismatch`.
+
+use std::path::{Path, PathBuf};
+
+use dtkc_methods::Method;
+use dtkc_train::TrainError;
+use dtkc_train::compare::{Asked, PassedOn, Record, Selection, SetRecord};
+use dtkc_train::mismatch::{self, Mismatch, Schedule, Subject, files};
+
+use super::cells::{self, CellArgs, Tables};
+
+const EXAMPLES: &str = "\
+Examples:
+  dtkc-train mismatch --data mnist.h5 --epochs 100 --out mismatch
+  dtkc-train mismatch --data usps.h5 --methods autoencoder,ddc,dtkc+loss.lambda=0.1,idec --epochs 50 --every 2 --out mismatch
+
+Does what a network is trained for serve the clusters? Every few epochs k-means on the last block's output is compared with the
+labels (NMI), beside the loss; and the gradient of the terms that make clusters with that of every other term (reconstruction,
+companions, views): a cosine below 0 says that it works against them. `autoencoder` is the paper's: the blocks of ddc and dtkc,
+mirrored; it reconstructs for --epochs, and then clusters its codes for a tenth as long while it still reconstructs. Methods
+with a pretraining are trained in the same way. ddc and dtkc have the paper's preset unless --preset says otherwise.
+The runs are those of a comparison (OUT/DATASET/METHOD): after Ctrl-C or a crash the same command goes on.
+Writes mismatch.md, .csv, .json and a plot for each dataset (mismatch-DATASET.svg) to OUT, after every run. Any run can be
+looked into: fit --set run.inside_every=5 writes the same numbers to its log.jsonl.";
+
+/// Flags of `mismatch`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    cells: CellArgs,
+    /// Networks to look into: `autoencoder`, methods with blocks or layers, or variants of them (METHOD+KEY=VALUE+...).
+    #[arg(long, value_name = "NAME", num_args = 1.., value_delimiter = ',', default_value = "autoencoder,ddc,dtkc")]
+    methods: Vec<Subject>,
+    /// Epochs of reconstruction, and of methods without a pretraining.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    epochs: u32,
+    /// Epochs between two looks.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    every: u32,
+    /// Restarts of every network.
+    #[arg(long, value_name = "N", visible_alias = "restarts", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Preset of ddc and dtkc.
+    #[arg(long, value_name = "NAME", default_value = "paper")]
+    preset: String,
+    /// Any setting of a method (`dbc.plan.batch=120`), or of all (`plan`, `run`); may be repeated.
+    #[arg(long, value_name = "METHOD.KEY=VALUE")]
+    set: Vec<String>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+    let asked = args.asked();
+    cells::run(&args.cells, &asked, &Looked { subjects: args.methods })
+}
+
+/// The tables of what was seen.
+struct Looked {
+    subjects: Vec<Subject>,
+}
+
+impl Looked {
+    fn table(&self, root: &Path, record: &Record) -> Mismatch {
+        mismatch::table(root, record, &self.subjects)
+    }
+}
+
+impl Tables for Looked {
+    fn write(&self, root: &Path, record: &Record) -> Result<(), TrainError> {
+        files::write(root, &self.table(root, record))
+    }
+
+    fn markdown(&self, root: &Path, record: &Record) -> String {
+        files::markdown(&self.table(root, record))
+    }
+
+    fn paths(&self, root: &Path, sets: &[SetRecord]) -> Vec<PathBuf> {
+        files::paths(root, sets.iter().map(|set| set.name.as_str()))
+    }
+}
+
+impl Args {
+    fn asked(&self) -> Asked {
+        let schedule = Schedule { epochs: self.epochs, every: self.every };
+        let preset = |method: Method| format!("{method}={}", self.preset);
+        Asked {
+            data: self.cells.data.clone(),
+            variants: self.methods.iter().map(|subject| subject.variant.clone()).collect(),
+            clusters: self.cells.clusters.clone(),
+            restarts: self.runs as usize,
+            selection: Selection::default(),
+            passed_on: PassedOn {
+                presets: [Method::Ddc, Method::Dtkc].map(preset).to_vec(),
+                sets: schedule.sets(&self.methods).into_iter().chain(self.set.iter().cloned()).collect(),
+                no_export: true,
+                ..self.cells.passed_on()
+            },
+            budget: self.cells.budget,
+            force: self.cells.force,
+        }
+    }
+}
