@@ -28,33 +28,8 @@ data=$1 out=$2
 shift 2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 mkdir -p "$out"
-if [ -z "${DTKC_BIN:-}" ]; then
-  "$here/scripts/setup.sh"
-  # shellcheck source=/dev/null
-  . "${DTKC_TOOLS:-$here/.tools}/env.sh"
-  (cd "$here" && cargo build --release --workspace)
-  DTKC_BIN=${CARGO_TARGET_DIR:-$here/target}/release
-fi
-
-import() { "$DTKC_BIN/dtkc-data" import "$@"; }
-
-dataset() { # dataset NAME: makes it unless it is there
-  local file=$out/$1.h5
-  [ -e "$file" ] && return
-  case $1 in
-    glyphs) "$DTKC_BIN/dtkc-data" synth --kind glyphs --count 6000 --seed 1 --out "$file" ;;
-    usps) import "$data/usps/usps.h5" --size 32x32 --out "$file" ;;
-    usps28) import "$data/usps/usps.h5" --size 28x28 --out "$file" ;;
-    mnist) import "$data/mnist/train-images-idx3-ubyte.gz" --out "$file" ;;
-    fashion) import "$data/fashion-mnist/train-images-idx3-ubyte.gz" --out "$file" ;;
-    coil) import "$data"/coil-100/*.zip --out "$file" ;;
-    svhn) import "$data"/svhn/train_32x32*.mat --out "$file" ;;
-    *10k)
-      dataset "${1%10k}"
-      "$DTKC_BIN/dtkc-data" subset "$out/${1%10k}.h5" --sample 10000 --seed 1 --out "$file"
-      ;;
-  esac
-}
+# shellcheck source=scripts/datasets.sh
+. "$here/scripts/datasets.sh"
 
 wanted() { # wanted NAME LIST...: whether NAME is in the list, or the list is empty
   local name=$1 one

@@ -45,7 +45,7 @@ pub struct Known {
 type Row = (&'static str, &'static [f64], &'static [f64]);
 
 /// The longer word first: what is called fashion-mnist is not MNIST.
-const KNOWN: [Known; 5] = [
+const KNOWN: [Known; 7] = [
     Known {
         name: "Fashion-MNIST",
         word: "fashion",
@@ -106,6 +106,20 @@ const KNOWN: [Known; 5] = [
         classes: 10,
         rows: &[("ddc", &[0.15, 0.14, 0.01], &[0.02, 0.02, 0.01]), ("dtkc", &[0.17, 0.18, 0.01], &[0.05, 0.06, 0.01])],
     },
+    Known {
+        name: "Character Trajectories",
+        word: "trajectories",
+        items: 1491,
+        classes: 10,
+        rows: &[("ddc", &[0.64, 0.58, 0.09], &[0.73, 0.68, 0.09]), ("dtkc", &[0.80, 0.65, 0.08], &[0.83, 0.74, 0.06])],
+    },
+    Known {
+        name: "Arabic Digits",
+        word: "arabic",
+        items: 8800,
+        classes: 10,
+        rows: &[("ddc", &[0.46, 0.55, 0.07], &[0.63, 0.62, 0.04]), ("dtkc", &[0.76, 0.56, 0.09], &[0.74, 0.61, 0.07])],
+    },
 ];
 
 impl Known {
@@ -134,7 +148,7 @@ pub fn recognise(set: &SetRecord) -> Result<&'static Known, String> {
         return Ok(known);
     }
     Err(format!(
-        "the paper's {} has {} images and {} classes, {} has {} and {}: its figures are left out",
+        "the paper's {} has {} items and {} classes, {} has {} and {}: its figures are left out",
         known.name,
         human::count(known.items as u64),
         known.classes,
@@ -163,11 +177,13 @@ mod tests {
             ("usps32", "x", 9298, 10, "USPS"),
             ("coil_100", "x", 7200, 100, "COIL-100"),
             ("svhn", "x", 99_289, 10, "SVHN"),
+            ("trajectories", "x", 1491, 10, "Character Trajectories"),
+            ("arabic", "x", 8800, 10, "Arabic Digits"),
         ] {
             assert_eq!(recognise(&set(name, title, items, Some(classes))).unwrap().name, expected, "{name}");
         }
         let test = recognise(&set("mnist", "x", 10_000, Some(10))).unwrap_err();
-        assert!(test.contains("60,000 images") && test.contains("mnist has 10,000"), "{test}");
+        assert!(test.contains("60,000 items") && test.contains("mnist has 10,000"), "{test}");
         assert!(recognise(&set("usps", "x", 9298, None)).unwrap_err().contains("no labels"));
         let other = recognise(&set("photos", "x", 9298, Some(10))).unwrap_err();
         assert!(other.contains("no figures for photos") && other.contains("SVHN"), "{other}");

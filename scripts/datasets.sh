@@ -1,0 +1,61 @@
+# For scripts that train on the paper's datasets; they set `here`, `out`, and `data` (a folder with the publishers' files, or
+# empty to download them), and source this.
+
+# Builds the programs unless DTKC_BIN says where they are.
+if [ -z "${DTKC_BIN:-}" ]; then
+  "$here/scripts/setup.sh"
+  # shellcheck source=/dev/null
+  . "${DTKC_TOOLS:-$here/.tools}/env.sh"
+  (cd "$here" && cargo build --release --workspace)
+  DTKC_BIN=${CARGO_TARGET_DIR:-$here/target}/release
+fi
+
+# publisher NAME FOLDER FILE... -- FLAG...: imports files of the folder FOLDER in `data`, or downloads the set NAME
+publisher() {
+  local name=$1 folder=$2 files=()
+  shift 2
+  while [ "$1" != -- ]; do
+    files+=("$data/$folder"/$1)
+    shift
+  done
+  shift
+  if [ -n "$data" ]; then
+    "$DTKC_BIN/dtkc-data" import "${files[@]}" "$@"
+  else
+    "$DTKC_BIN/dtkc-data" fetch "$name" "$@"
+  fi
+}
+
+# dataset NAME: makes OUT/NAME.h5 unless it is there. NAME10k, NAME3k: a random sample of so many thousand.
+dataset() {
+  local file=$out/$1.h5 whole
+  [ -e "$file" ] && return
+  case $1 in
+    *[0-9]k)
+      whole=${1%%[0-9]*k}
+      dataset "$whole"
+      local thousands=${1#"$whole"}
+      "$DTKC_BIN/dtkc-data" subset "$out/$whole.h5" --sample "${thousands%k}000" --seed 1 --out "$file"
+      ;;
+    glyphs) "$DTKC_BIN/dtkc-data" synth --kind glyphs --count 6000 --seed 1 --out "$file" ;;
+    usps) publisher usps usps usps.h5 -- --size 32x32 --out "$file" ;;
+    usps28) publisher usps usps usps.h5 -- --size 28x28 --out "$file" ;;
+    mnist) publisher mnist mnist train-images-idx3-ubyte.gz -- --out "$file" ;;
+    fashion) publisher fashion-mnist fashion-mnist train-images-idx3-ubyte.gz -- --out "$file" ;;
+    coil) publisher coil-100 coil-100 '*.zip' -- --out "$file" ;;
+    coilsmall) publisher coil-100 coil-100 '*.zip' -- --size 32x32 --out "$file" ;;
+    svhn) publisher svhn svhn 'train_32x32*.mat' -- --out "$file" ;;
+    # The first ten letters. In the untrimmed file the length gives the letter away.
+    trajectories)
+      publisher character-trajectories character-trajectories CharacterTrajectoriesTrimmed.ts.gz -- --out "$out/letters.h5"
+      "$DTKC_BIN/dtkc-data" subset "$out/letters.h5" --classes a,b,c,d,e,g,h,l,m,n --out "$file"
+      ;;
+    arabic)
+      publisher arabic-digits arabic-digits Train_Arabic_Digit.txt.gz Test_Arabic_Digit.txt.gz -- --out "$file"
+      ;;
+    *)
+      echo "error: there is no dataset $1 in scripts/datasets.sh" >&2
+      return 2
+      ;;
+  esac
+}
