@@ -41,6 +41,7 @@ if [ -n "$fast" ]; then
   mnist=mnist2k usps=usps2k coil=coilsmall2k fashion=fashion2k svhn=svhn2k runs=2 looks=(--epochs 20 --every 2)
   short=(--epochs 6)
   for method in dec idec dcn dbc spectralnet; do short+=(--set "$method.pretraining.epochs=10"); done
+  short+=(--set spectralnet.siamese.epochs=10)
   sequences=(--epochs 10)
 else
   mnist=mnist usps=usps coil=coil fashion=fashion svhn=svhn runs=20 looks=(--epochs 1200 --every 5)

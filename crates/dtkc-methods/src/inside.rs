@@ -58,16 +58,23 @@ impl Features {
     }
 }
 
+/// The gradient of those terms of a loss together that `wanted` names; `None` where there are none.
+pub(crate) fn gradient(
+    terms: Option<LossTerms>,
+    wanted: impl Fn(&str) -> bool,
+    read: impl Fn(&Gradients) -> Vec<f32>,
+) -> Option<Vec<f32>> {
+    let terms = terms?.terms.into_iter().filter(|term| term.weight > 0.0 && wanted(&term.name));
+    let sum = terms.map(|term| term.value * term.weight).reduce(|a, b| a + b)?;
+    Some(read(&sum.backward()))
+}
+
 /// The gradients of the terms of a loss. A graph can be gone through once only, so that `evaluate` is asked anew for each.
 pub(crate) fn gradients(
     evaluate: impl Fn() -> Option<LossTerms>,
     read: impl Fn(&Gradients) -> Vec<f32>,
 ) -> BackboneGradients {
-    let of = |wanted: &dyn Fn(&str) -> bool| {
-        let terms = evaluate()?.terms.into_iter().filter(|term| term.weight > 0.0 && wanted(&term.name));
-        let sum = terms.map(|term| term.value * term.weight).reduce(|a, b| a + b)?;
-        Some(read(&sum.backward()))
-    };
+    let of = |wanted: &dyn Fn(&str) -> bool| gradient(evaluate(), wanted, &read);
     let is_clustering = |name: &str| CLUSTERING_TERMS.contains(&name);
     let names = evaluate().map_or_else(Vec::new, |terms| terms.terms.into_iter().map(|term| term.name).collect());
     let others = names.into_iter().filter(|name| !is_clustering(name));

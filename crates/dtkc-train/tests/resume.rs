@@ -8,8 +8,19 @@ use std::time::Duration;
 
 use common::{Place, assert_same, failure, fit, program};
 
-/// Long enough for several kills, short enough for a test.
-const MORE: [&str; 8] = ["--runs", "2", "--epochs", "8", "--preset", "plus", "--checkpoint-every", "0s"];
+/// Long enough for several kills, short enough for a test; with everything that a restart can have beside its weights.
+const MORE: [&str; 10] = [
+    "--runs",
+    "2",
+    "--epochs",
+    "8",
+    "--preset",
+    "plus",
+    "--checkpoint-every",
+    "0s",
+    "--set",
+    "loss.companions.share=0.2",
+];
 
 #[test]
 fn the_same_seed_gives_the_same_files_and_another_seed_does_not() {

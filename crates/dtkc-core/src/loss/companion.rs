@@ -43,6 +43,9 @@ pub struct CompanionConfig {
     pub bandwidth: CompanionRule,
     /// Factor of that rule; 0 for that of the other kernels.
     pub sigma: f64,
+    /// Part of the other terms' gradient on the blocks that the companions' is kept at, by another weight every few steps; 0
+    /// leaves their weight alone.
+    pub share: f64,
     /// Leave the memberships alone: companions then shape the blocks only.
     pub detached: bool,
     /// Epochs of training after which they end; 0 keeps them to the end.

@@ -132,6 +132,7 @@ impl LossConfig {
             ("self_label_start", self.self_label_start),
             ("ramp", self.ramp),
             ("companions.sigma", self.companions.sigma),
+            ("companions.share", self.companions.share),
             ("companions.until", self.companions.until),
         ];
         for (name, value) in terms.into_iter().chain(others) {

@@ -35,11 +35,13 @@ impl Views {
 pub struct Moment {
     /// Epochs done, with the part of the running one.
     pub epoch: f64,
+    /// Factor of the companions' weights.
+    pub companions: f64,
 }
 
 impl Moment {
     /// Late enough that every weight has its final value.
-    pub const LATE: Moment = Moment { epoch: f64::INFINITY };
+    pub const LATE: Moment = Moment { epoch: f64::INFINITY, companions: 1.0 };
 }
 
 /// The loss as configured.
@@ -136,11 +138,12 @@ impl Objective {
         let membership = if detached { membership.detach() } else { membership };
         let from = if last { output.blocks.len().saturating_sub(1) } else { 0 };
         for (i, block) in output.blocks.iter().enumerate().skip(from) {
-            terms.add(&format!("companion_{}", i + 1), self.config.lambda, || {
+            terms.add_grown(&format!("companion_{}", i + 1), self.config.lambda, moment.companions, || {
                 self.companions.objective_of(&block.first(views), membership.clone())
             });
             if views == Views::Paired {
-                terms.add(&format!("contrast_{}", i + 1), contrast, || self.companions.contrast_of(block));
+                let value = || self.companions.contrast_of(block);
+                terms.add_grown(&format!("contrast_{}", i + 1), contrast, moment.companions, value);
             }
         }
     }

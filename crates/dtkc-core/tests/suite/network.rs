@@ -175,7 +175,10 @@ fn overclustering_grows_with_the_terms_between_views() {
         ];
         let between: f64 = between.iter().filter_map(|(name, weight)| Some(weight * case.terms.get(*name)?)).sum();
         let output = case.model().forward_train(case.images());
-        let quarter = Objective::new(&config).unwrap().evaluate(&output, Views::Paired, Moment { epoch: 2.0 }).read();
+        let quarter = Objective::new(&config)
+            .unwrap()
+            .evaluate(&output, Views::Paired, Moment { epoch: 2.0, companions: 1.0 })
+            .read();
         assert_close(&format!("{}: ramp", case.name), &[quarter.total], &[case.total - 0.75 * between], 5e-5);
         assert_close("unweighted", &[quarter.get("overclustering").unwrap()], &[case.terms["overclustering"]], 2e-5);
     }

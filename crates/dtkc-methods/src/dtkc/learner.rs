@@ -13,6 +13,7 @@ use dtkc_item::{Batch, ItemKind, Items};
 use dtkc_onnx::Network;
 
 use super::Settings;
+use super::balance::Balance;
 use super::flops::{sequence_flops, step_flops};
 use super::regroup::Evidence;
 use super::seen::{self, Seen};
@@ -52,6 +53,8 @@ pub struct DtkcLearner {
     surroundings: Surroundings,
     /// Whether the output layer has clusters: it has none while the fine ones are learnt that they are made of.
     has_clusters: bool,
+    /// The companions' weights follow their share of the gradient.
+    balance: Balance,
     restart: usize,
     seed: u64,
 }
@@ -72,6 +75,7 @@ impl DtkcLearner {
             optimizer: Optimizer::new(&settings.optim),
             surroundings: Surroundings::new(task.common.clone()),
             has_clusters: false,
+            balance: Balance::new(settings.loss.companions.share),
             restart: task.restart,
             seed,
         })
@@ -122,7 +126,8 @@ impl DtkcLearner {
     /// The loss of a step.
     fn terms(&self, output: &Output, batch: &Batch, views: Views, place: &StepPlace) -> LossTerms {
         let (until, kind) = self.start(place.epochs);
-        let everything = || self.objective.evaluate(output, views, Moment { epoch: place.epoch });
+        let moment = Moment { epoch: place.epoch, companions: self.balance.factor() };
+        let everything = || self.objective.evaluate(output, views, moment);
         match (kind, place.epoch < until as f64) {
             (StartKind::Fine, true) => self.objective.evaluate_fine(output),
             (StartKind::Graph, true) => match self.surroundings.given(batch) {
@@ -131,6 +136,12 @@ impl DtkcLearner {
             },
             _ => everything(),
         }
+    }
+
+    /// The same for a batch, from its views on.
+    fn training_terms(&self, batch: &Batch, place: &StepPlace) -> LossTerms {
+        let (x, views) = self.training_views(batch, place.views, &self.device.clone().autodiff());
+        self.terms(&self.model.forward_train(x), batch, views, place)
     }
 
     /// Whether there are fine clusters that training improves and that clusters can be made from.
@@ -230,11 +241,7 @@ impl Inside for DtkcLearner {
     }
 
     fn gradients(&self, batch: &Batch, place: &StepPlace) -> BackboneGradients {
-        let terms = || {
-            let (x, views) = self.training_views(batch, place.views, &self.device.clone().autodiff());
-            Some(self.terms(&self.model.forward_train(x), batch, views, place))
-        };
-        gradients(terms, |gradients| self.model.backbone_gradient(gradients))
+        gradients(|| Some(self.training_terms(batch, place)), |gradients| self.model.backbone_gradient(gradients))
     }
 }
 
@@ -249,6 +256,10 @@ impl Learner for DtkcLearner {
     }
 
     fn step(&mut self, batch: &Batch, place: &StepPlace, clock: &mut StepClock) -> StepResult {
+        if self.balance.is_due(place.views) {
+            let terms = || Some(self.training_terms(batch, place));
+            self.balance = self.balance.next(terms, |gradients| self.model.backbone_gradient(gradients));
+        }
         let (x, views) = self.training_views(batch, place.views, &self.device.clone().autodiff());
         clock.lap(|c| &mut c.data);
         let output = self.model.forward_train(x);
@@ -373,12 +384,14 @@ impl Learner for DtkcLearner {
     fn progress(&self) -> Vec<NamedArray> {
         let mut arrays = self.optimizer.save();
         arrays.extend(self.surroundings.save());
+        arrays.extend(self.balance.save());
         arrays
     }
 
     fn set_progress(&mut self, progress: &[NamedArray]) -> Result<(), LearnError> {
         self.optimizer = Optimizer::restore(&self.settings.optim, progress, &self.model)?;
         self.surroundings = Surroundings::restore(self.surroundings.common(), progress)?;
+        self.balance = self.balance.restore(progress)?;
         Ok(())
     }
 

@@ -10,6 +10,7 @@
 //! | what is learnt before clusters are | `start.rs` |
 //! | what is known about all images: neighbours, first clusters | `surroundings.rs`, `partners.rs` |
 
+mod balance;
 mod flops;
 mod learner;
 mod memory;

@@ -112,7 +112,7 @@ fn make(asked: &Asked<'_>, format: Format, out: &Path, terminal: &Terminal) -> R
         TrainError::Stopped => TrainError::Interrupted("the report was not written".into()),
         error => error,
     };
-    let report = report::collect(asked, terminal).map_err(stopped)?;
+    let report = report::collect(asked, format, terminal).map_err(stopped)?;
     report::write(&report, format, out)
 }
 

@@ -73,11 +73,11 @@ impl Seen {
     }
 }
 
-/// Runs the network over all items, and draws those of the map.
+/// Runs the network over all items, and draws those of the map where there is a painter.
 pub(super) fn look(
     saved: &Saved,
     dataset: &Dataset,
-    painter: &mut Painter,
+    mut painter: Option<&mut Painter>,
     observer: &dyn Observer,
 ) -> Result<Seen, TrainError> {
     let (n, k) = (dataset.len(), saved.order.len());
@@ -107,7 +107,10 @@ pub(super) fn look(
         if seen.width == 0 {
             seen.width = answers.width.max(1);
             seen.sample = even(n, SHOWN.min(VALUES / seen.width).max(1));
-            writer = writer_for(dataset, painter, &seen.sample)?;
+            writer = match painter.as_deref_mut() {
+                Some(painter) => writer_for(dataset, painter, &seen.sample)?,
+                None => None,
+            };
         }
         for (row, &index) in batch.indices.iter().enumerate() {
             seen.take(index, row, &answers, &place);
@@ -117,10 +120,11 @@ pub(super) fn look(
             next += 1;
             let embedding = answers.embedding.chunks_exact(seen.width).nth(row);
             seen.embedding.extend(embedding.unwrap_or(&[0.0]).iter().map(|&x| finite(x)));
-            if let (Some((writer, fit)), Some(item)) =
-                (writer.as_mut().map(|w| (w, painter.side)), batch.items.get(row))
+            if let (Some(writer), Some(painter), Some(item)) =
+                (writer.as_mut(), painter.as_deref_mut(), batch.items.get(row))
             {
-                writer.push(&painter.paint(item, fit)?)?;
+                let side = painter.side;
+                writer.push(&painter.paint(item, side)?)?;
             }
         }
         observer.advance(batch.len() as u64);

@@ -62,12 +62,12 @@ pub struct Asked<'a> {
     pub is_restart_asked: bool,
 }
 
-/// Gathers everything that a report says.
-pub fn collect(asked: &Asked<'_>, observer: &dyn Observer) -> Result<Report, TrainError> {
+/// Gathers everything that a report says; what only a page shows (pictures, the map) for a page alone.
+pub fn collect(asked: &Asked<'_>, format: Format, observer: &dyn Observer) -> Result<Report, TrainError> {
     let dataset = open(asked)?;
     let saved = asked.saved;
-    let mut painter = Painter::new(&dataset)?;
-    let seen = items::look(saved, &dataset, &mut painter, observer)?;
+    let mut painter = (format == Format::Html).then(|| Painter::new(&dataset)).transpose()?;
+    let seen = items::look(saved, &dataset, painter.as_mut(), observer)?;
     let past = Past::read(asked.root, saved)?;
     let agreed = agree::compare(asked, &past, &seen)?;
     let classes = Classes::read(&dataset)?;
@@ -84,9 +84,11 @@ pub fn collect(asked: &Asked<'_>, observer: &dyn Observer) -> Result<Report, Tra
         ..Report::default()
     };
     groups::relate(&mut report, &seen, &shots);
-    shots.paint(&mut report, &mut painter)?;
-    importance::add(&mut report, saved, &dataset, &mut painter, observer)?;
-    report.map = map::map(&seen, &agreed, classes.as_ref(), &dataset, observer)?;
+    if let Some(painter) = &mut painter {
+        shots.paint(&mut report, painter)?;
+        importance::add(&mut report, saved, &dataset, painter, observer)?;
+        report.map = map::map(&seen, &agreed, classes.as_ref(), &dataset, observer)?;
+    }
     report.agreement = agreed.agreement;
     Ok(report)
 }
