@@ -58,10 +58,14 @@ files() {
   done
 }
 
+# train COMMAND FLAG...: a failure is told at the end and costs nothing else; an interrupt ends everything
+failed=()
 train() {
-  local command=$1
+  local command=$1 code=0
   shift
-  "$DTKC_BIN/dtkc-train" "$command" --threads "${THREADS:-0}" "$@"
+  "$DTKC_BIN/dtkc-train" "$command" --threads "${THREADS:-0}" "$@" || code=$?
+  [ $code -ne 130 ] || exit 130
+  [ $code -eq 0 ] || failed+=("$command in ${*: -1}")
 }
 
 # table OUT METHODS PRESETS SET...: a comparison with the paper's settings
@@ -115,7 +119,7 @@ clusters() {
   local method
   for method in ddc dtkc; do
     trained "$method"
-    "$DTKC_BIN/dtkc-train" report "$out/tables-mnist/$mnist/$method" --out "$out/clusters-$method.html" --force
+    train report --force "$out/tables-mnist/$mnist/$method" --out "$out/clusters-$method.html"
   done
 }
 
@@ -130,4 +134,8 @@ for part in "${parts[@]}"; do
   "$part"
   python3 "$here/scripts/paper.py" "$out"
 done
+[ ${#failed[@]} -eq 0 ] || {
+  printf 'error: failed, for reasons above: %s; the same command tries again\n' "${failed[*]}" >&2
+  exit 1
+}
 echo "everything is on $out/index.html" >&2

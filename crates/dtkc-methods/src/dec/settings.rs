@@ -62,7 +62,11 @@ pub fn preset(method: Method, name: &str) -> (Settings, TrainPlan) {
     }
     match name {
         "mnist" => {
-            settings.pretraining = Pretraining { epochs: 300, optim: OptimConfig::sgd(1.0, 0.9) };
+            settings.pretraining.epochs = 300;
+            // A rate of 1 is of dense layers; with convolutions nothing stays finite.
+            if method != Method::Dbc {
+                settings.pretraining.optim = OptimConfig::sgd(1.0, 0.9);
+            }
             plan.restarts = 20;
         }
         "usps" => {
