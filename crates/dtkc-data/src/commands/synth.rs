@@ -15,10 +15,16 @@ pub struct Args {
     /// The dataset file to write
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// What to generate: glyphs (ten hand-drawn-looking stroke figures)
+    /// What to generate: glyphs (ten hand-drawn-looking stroke figures) or signs (any number of made-up characters)
     #[arg(long, default_value = "glyphs")]
     kind: SynthKind,
-    /// How many images; every ten hold each class once
+    /// How many classes of signs [default: 100]
+    #[arg(long, value_name = "N")]
+    classes: Option<usize>,
+    /// Dark ink on white paper, not the opposite
+    #[arg(long)]
+    dark: bool,
+    /// How many images; as many as there are classes hold each once
     #[arg(long, value_name = "N", default_value = "10000", value_parser = clap::value_parser!(u64).range(1..))]
     count: u64,
     /// Another seed gives another set; the same seed always gives the same one
@@ -27,9 +33,9 @@ pub struct Args {
     /// Size of the images, height x width
     #[arg(long, value_name = "HxW", default_value = "28x28")]
     size: Size,
-    /// Name of the dataset
-    #[arg(long, default_value = "glyphs")]
-    name: String,
+    /// Name of the dataset [default: its kind]
+    #[arg(long)]
+    name: Option<String>,
     #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
@@ -46,6 +52,7 @@ const EXAMPLES: &str = "\
 Examples:
   dtkc-data synth --kind glyphs --count 6000 --out glyphs.h5
   dtkc-data synth --count 60000 --seed 7 --size 32x32 --out glyphs32.h5
+  dtkc-data synth --kind signs --classes 300 --count 6000 --dark --out signs.h5
 
 A larger set begins with the smaller one of the same seed and size.";
 
@@ -55,10 +62,12 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     let options = SynthOptions {
         out: args.out,
         kind: args.kind,
+        classes: args.classes,
+        dark: args.dark,
         count: args.count,
         seed: args.seed,
         size: args.size,
-        name: args.name,
+        name: args.name.unwrap_or_else(|| args.kind.name().to_owned()),
         compression: args.storage.compression(),
         force: args.force.force,
     };

@@ -1,13 +1,14 @@
 //! Generated sets: labelled, deterministic, no download.
 //!
-//! `glyphs` are ten stroke figures, drawn as if by hand: each image has its own tremble, slant, size,
-//! pressure, blur and noise. Image number `i` depends on the seed, the size and `i` alone, so a larger
-//! set begins with the smaller one, and any number of threads makes the same file.
+//! `glyphs` are ten stroke figures and `signs` as many as one likes, drawn as if by hand: each image has its own tremble, slant,
+//! size, pressure, blur and noise. Image number `i` depends on the seed, the size, the number of classes and `i` alone, so a
+//! larger set begins with the smaller one, and any number of threads makes the same file.
 
 mod figures;
 mod hand;
 mod random;
 mod raster;
+mod signs;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,6 +26,8 @@ use crate::import::{ClassCount, ImportError, Size, Summary, check_new};
 
 /// Images that are made at a time, by all threads together.
 const BLOCK: u64 = 2048;
+/// More signs than that are hard to tell apart.
+const MOST_SIGNS: usize = 5000;
 /// Smaller figures cannot be told apart.
 const SMALLEST: usize = 12;
 
@@ -34,6 +37,45 @@ pub enum SynthKind {
     /// Ten hand-drawn-looking stroke figures.
     #[default]
     Glyphs,
+    /// Any number of made-up characters of two to four strokes.
+    Signs,
+}
+
+impl SynthKind {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Glyphs => "glyphs",
+            Self::Signs => "signs",
+        }
+    }
+
+    /// The number of its classes, where somebody asked for `asked`.
+    fn classes(self, asked: Option<usize>) -> Result<usize, String> {
+        match (self, asked) {
+            (Self::Glyphs, None) => Ok(figures::NAMES.len()),
+            (Self::Glyphs, Some(_)) => Err("glyphs are ten classes; --classes is for --kind signs".into()),
+            (Self::Signs, asked) => match asked.unwrap_or(100) {
+                classes @ 2..=MOST_SIGNS => Ok(classes),
+                classes => Err(format!("--classes {classes} is out of range; there are 2 to {MOST_SIGNS} signs")),
+            },
+        }
+    }
+
+    /// The names of classes by label.
+    fn names(self, classes: usize) -> Vec<String> {
+        match self {
+            Self::Glyphs => glyph_names(),
+            Self::Signs => (0..classes).map(|class| format!("sign-{class:04}")).collect(),
+        }
+    }
+
+    fn strokes(self, seed: u64, class: usize, random: &mut Random) -> Vec<figures::Stroke> {
+        match self {
+            Self::Glyphs => figures::draw(class, random),
+            Self::Signs => signs::draw(seed, class),
+        }
+    }
 }
 
 impl FromStr for SynthKind {
@@ -42,7 +84,8 @@ impl FromStr for SynthKind {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "glyphs" => Ok(Self::Glyphs),
-            _ => Err(format!("'{text}' is not a kind of generated set; there is glyphs")),
+            "signs" => Ok(Self::Signs),
+            _ => Err(format!("'{text}' is not a kind of generated set; there are glyphs and signs")),
         }
     }
 }
@@ -54,6 +97,10 @@ pub struct SynthOptions {
     pub out: PathBuf,
     /// What to generate.
     pub kind: SynthKind,
+    /// How many classes; `None` for as many as the kind has.
+    pub classes: Option<usize>,
+    /// Dark ink on white paper instead of the opposite.
+    pub dark: bool,
     /// How many images.
     pub count: u64,
     /// The seed: another one gives another set.
@@ -75,9 +122,14 @@ pub fn glyph_names() -> Vec<String> {
 
 /// Image number `index` of a set of glyphs, `height * width` bytes, and its label.
 pub fn glyph(seed: u64, index: u64, size: Size) -> (Vec<u8>, i64) {
-    let label = label_of(seed, index);
+    image(SynthKind::Glyphs, figures::NAMES.len(), seed, index, size)
+}
+
+/// Image number `index` of a set, `height * width` bytes, and its label.
+fn image(kind: SynthKind, classes: usize, seed: u64, index: u64, size: Size) -> (Vec<u8>, i64) {
+    let label = label_of(seed, index, classes);
     let mut random = Random::new(seed, 2 * index);
-    let strokes = figures::draw(label, &mut random);
+    let strokes = kind.strokes(seed, label, &mut random);
     let mut canvas = Canvas::new(size.height, size.width);
     for piece in hand::draw(strokes, size.height, size.width, &mut random) {
         canvas.draw(&piece);
@@ -87,9 +139,8 @@ pub fn glyph(seed: u64, index: u64, size: Size) -> (Vec<u8>, i64) {
     (canvas.develop(ink, noise, &mut random), label as i64)
 }
 
-/// Every ten images hold each class once, in an order of their own.
-fn label_of(seed: u64, index: u64) -> usize {
-    let classes = figures::NAMES.len();
+/// As many images as classes hold each class once, in an order of their own.
+fn label_of(seed: u64, index: u64, classes: usize) -> usize {
     let mut random = Random::new(seed, 2 * (index / classes as u64) + 1);
     let mut order: Vec<usize> = (0..classes).collect();
     for i in (1..classes).rev() {
@@ -101,16 +152,17 @@ fn label_of(seed: u64, index: u64) -> usize {
 /// Writes a generated set, which appears whole or not at all.
 pub fn generate(options: &SynthOptions, observer: &dyn Observer) -> Result<Summary, ImportError> {
     let started = Instant::now();
-    let Size { height, width } = options.size;
+    let (kind, Size { height, width }) = (options.kind, options.size);
+    let classes = kind.classes(options.classes).map_err(ImportError::Usage)?;
     if height.min(width) < SMALLEST {
-        return Err(ImportError::Usage(format!("glyphs need at least {SMALLEST}x{SMALLEST} pixels (--size)")));
+        return Err(ImportError::Usage(format!("{} need at least {SMALLEST}x{SMALLEST} pixels (--size)", kind.name())));
     }
     check_new(&options.out, options.force)?;
     let shape = ImageShape { height, width, channels: 1 };
-    let source = format!("dtkc-data synth --kind glyphs --seed {} --size {}", options.seed, options.size);
+    let source = source(options, classes);
     let mut writer = WriterOptions::new(shape, &options.name, source);
     writer.compression = options.compression;
-    writer.label_names = Some(glyph_names());
+    writer.label_names = Some(kind.names(classes));
     let mut writer = Writer::create(&options.out, writer)?;
     observer.begin("drawing", "images", Some(options.count));
     let mut counts = BTreeMap::new();
@@ -120,8 +172,12 @@ pub fn generate(options: &SynthOptions, observer: &dyn Observer) -> Result<Summa
             return Err(ImportError::Interrupted("nothing was written".into()));
         }
         let end = (done + BLOCK).min(options.count);
-        let images: Vec<_> = (done..end).into_par_iter().map(|i| glyph(options.seed, i, options.size)).collect();
-        for (pixels, label) in images {
+        let draw = |i| image(kind, classes, options.seed, i, options.size);
+        let images: Vec<_> = (done..end).into_par_iter().map(draw).collect();
+        for (mut pixels, label) in images {
+            if options.dark {
+                pixels.iter_mut().for_each(|pixel| *pixel = u8::MAX - *pixel);
+            }
             writer.push_image(&pixels, Some(label), None)?;
             *counts.entry(label).or_insert(0) += 1;
         }
@@ -130,13 +186,13 @@ pub fn generate(options: &SynthOptions, observer: &dyn Observer) -> Result<Summa
     }
     observer.end();
     writer.finish()?;
-    let names = glyph_names();
+    let names = kind.names(classes);
     let class = |(&label, &count): (&i64, &u64)| ClassCount { label, name: names.get(label as usize).cloned(), count };
     Ok(Summary {
         out: options.out.clone(),
         name: options.name.clone(),
         kind: "images",
-        formats: vec!["glyphs"],
+        formats: vec![kind.name()],
         count: options.count,
         shape: Some(shape),
         dim: None,
@@ -152,6 +208,14 @@ pub fn generate(options: &SynthOptions, observer: &dyn Observer) -> Result<Summa
     })
 }
 
+/// The command that makes the set.
+fn source(options: &SynthOptions, classes: usize) -> String {
+    let SynthOptions { kind, seed, size, dark, .. } = options;
+    let classes = if *kind == SynthKind::Signs { format!(" --classes {classes}") } else { String::new() };
+    let dark = if *dark { " --dark" } else { "" };
+    format!("dtkc-data synth --kind {}{classes} --seed {seed} --size {size}{dark}", kind.name())
+}
+
 #[cfg(test)]
 mod tests {
     use sha2::{Digest, Sha256};
@@ -163,13 +227,13 @@ mod tests {
     #[test]
     fn every_ten_images_hold_every_class() {
         for block in 0..20 {
-            let mut labels: Vec<usize> = (0..10).map(|i| label_of(7, block * 10 + i)).collect();
+            let mut labels: Vec<usize> = (0..10).map(|i| label_of(7, block * 10 + i, 10)).collect();
             labels.sort_unstable();
             assert_eq!(labels, (0..10).collect::<Vec<_>>());
         }
         assert_ne!(
-            (0..50).map(|i| label_of(7, i)).collect::<Vec<_>>(),
-            (0..50).map(|i| label_of(8, i)).collect::<Vec<_>>()
+            (0..50).map(|i| label_of(7, i, 10)).collect::<Vec<_>>(),
+            (0..50).map(|i| label_of(8, i, 10)).collect::<Vec<_>>()
         );
     }
 
@@ -185,6 +249,20 @@ mod tests {
                 assert_ne!(pixels, glyph(2, index, size).0);
             }
         }
+    }
+
+    #[test]
+    fn signs_are_as_many_as_asked_for() {
+        let draw = |index| image(SynthKind::Signs, 300, 5, index, SIZE);
+        let labels: std::collections::BTreeSet<i64> = (0..300).map(|index| draw(index).1).collect();
+        assert_eq!(labels, (0..300).collect());
+        for index in 0..60 {
+            let pixels = draw(index).0;
+            let share = pixels.iter().filter(|&&p| p > 100).count() as f64 / pixels.len() as f64;
+            assert!((0.01..0.6).contains(&share), "{index}: {share}");
+        }
+        assert!(SynthKind::Signs.classes(Some(1)).is_err_and(|text| text.contains("2 to 5000")));
+        assert!(SynthKind::Glyphs.classes(Some(10)).is_err_and(|text| text.contains("--kind signs")));
     }
 
     /// The set must have the same bits on every machine; this sum was computed once and must never change,
