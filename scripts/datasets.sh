@@ -2,10 +2,11 @@
 # empty to download them), and source this.
 
 # Builds the programs unless DTKC_BIN says where they are.
+[ -n "${DTKC_BIN:-}" ] || "$here/scripts/setup.sh"
+tools=${DTKC_TOOLS:-$here/.tools}
+# shellcheck source=/dev/null
+[ ! -e "$tools/env.sh" ] || . "$tools/env.sh"
 if [ -z "${DTKC_BIN:-}" ]; then
-  "$here/scripts/setup.sh"
-  # shellcheck source=/dev/null
-  . "${DTKC_TOOLS:-$here/.tools}/env.sh"
   (cd "$here" && cargo build --release --workspace)
   DTKC_BIN=${CARGO_TARGET_DIR:-$here/target}/release
 fi

@@ -65,7 +65,7 @@ summary = json.load(open(f"{run}/summary.json"))
 text = open(f"{run}.log", encoding="utf-8", errors="replace").read().replace("\r", "\n")
 said = [line.removeprefix("warning: ") for line in text.splitlines() if line.startswith("warning: ")]
 part = lambda score, key: f"{summary[score][key]:.3f}".lstrip("0") if summary.get(score) else "-"
-seconds = sum(restart.get("wall_seconds") or restart.get("seconds") or 0 for restart in summary["restarts"])
+seconds = summary["timing"]["wall_seconds"]
 accs = " ".join(f"{restart['acc']:.3f}".lstrip("0") for restart in summary["restarts"] if "acc" in restart)
 print(f"| {name} | {what} | {part('acc', 'best')} / {part('nmi', 'best')} | {accs} | {seconds / 60:.1f} min | {'; '.join(dict.fromkeys(said)) or '-'} |")
 PY

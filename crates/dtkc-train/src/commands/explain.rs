@@ -10,7 +10,7 @@ use dtkc_onnx::Network;
 use dtkc_train::TrainError;
 use dtkc_train::device::DeviceName;
 use dtkc_train::explain::files::Folder;
-use dtkc_train::explain::{Explainer, Output, Pictures, Settings, backgrounds};
+use dtkc_train::explain::{ArrayFormat, Explainer, Output, Pictures, Settings, backgrounds};
 use dtkc_train::saved::Saved;
 use serde::Serialize;
 
@@ -61,6 +61,9 @@ pub(crate) struct Args {
     /// What is explained: the cluster's probability, or the score that the softmax makes it of.
     #[arg(long, value_name = "WHAT", default_value = "probability")]
     of: Output,
+    /// Arrays of maps and images.
+    #[arg(long, value_name = "FORM", default_value = "npy")]
+    arrays: ArrayFormat,
     /// Seed of all draws.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
@@ -119,7 +122,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     drop(background);
     let images = pictures.sample(args.count as usize, args.seed, &terminal).map_err(stopped)?;
     let count = images.names.len();
-    let mut folder = Folder::create(&args.out, spec.shape(), count, args.force)?;
+    let mut folder = Folder::create(&args.out, spec.shape(), count, args.arrays, args.force)?;
     let mut sizes = Vec::with_capacity(count);
     terminal.begin("explain", "images", Some(count as u64));
     for (number, (name, image)) in images.names.iter().zip(images.pixels.chunks_exact(spec.bytes())).enumerate() {

@@ -102,10 +102,12 @@ pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After, terminal: &T
     } else if !after.quiet {
         print(&summary.table())?;
     }
-    if !after.no_export {
-        export(run, after)?;
+    // The page needs no ONNX Runtime: who has none still gets it.
+    let exported = if after.no_export { Ok(()) } else { export(run, after) };
+    if !after.no_report {
+        super::report::at_the_end(run, terminal, after.quiet || after.json)?;
     }
-    if after.no_report { Ok(()) } else { super::report::at_the_end(run, terminal, after.quiet || after.json) }
+    exported
 }
 
 fn export(run: &RunDir, after: &After) -> anyhow::Result<()> {

@@ -4,24 +4,23 @@
 //! |---|---|
 //! | `maps.npy` | f32 `[n, height, width, channels]`: what every value of a scaled image adds |
 //! | `images.npy` | u8, the same shape: the images as the model takes them |
+//! | `maps.h5` | both instead, with clusters and values, where HDF5 is asked for |
 //! | `explanations.csv` | a row for each image: cluster, what the network says, what the map adds up to |
 //! | `00000.png`, .. | the image beside its map |
 //! | `sheet.png` | the first hundred of these, cluster by cluster |
 
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use dtkc_files::Pending;
 use dtkc_item::ImageShape;
 
 use super::Explanation;
+use super::arrays::{ArrayFormat, Arrays, remove_others};
 use super::picture::{self, Picture};
 use crate::compare::files::csv_text;
 use crate::error::TrainError;
 
 const TABLE: &str = "explanations.csv";
 const SHEET: &str = "sheet.png";
-const ARRAYS: [&str; 2] = ["maps.npy", "images.npy"];
 /// Pictures on the sheet.
 const SHEET_PICTURES: usize = 100;
 const SHEET_COLUMNS: usize = 10;
@@ -30,8 +29,7 @@ const SHEET_COLUMNS: usize = 10;
 pub struct Folder {
     root: PathBuf,
     shape: ImageShape,
-    maps: Array,
-    images: Array,
+    arrays: Arrays,
     table: String,
     /// Cluster and picture.
     sheet: Vec<(usize, Picture)>,
@@ -41,7 +39,13 @@ pub struct Folder {
 impl Folder {
     /// Makes the folder for `count` images of `shape`. It must be new or empty unless `force` says that explanations in it
     /// may be replaced.
-    pub fn create(root: &Path, shape: ImageShape, count: usize, force: bool) -> Result<Self, TrainError> {
+    pub fn create(
+        root: &Path,
+        shape: ImageShape,
+        count: usize,
+        format: ArrayFormat,
+        force: bool,
+    ) -> Result<Self, TrainError> {
         if root.is_file() {
             return Err(TrainError::NotAFolder { path: root.to_owned() });
         }
@@ -60,13 +64,12 @@ impl Folder {
         for entry in old.iter().filter(|entry| is_picture(&entry.file_name().to_string_lossy())) {
             dtkc_files::remove(&entry.path())?;
         }
+        remove_others(root, format)?;
         let dims = [count, shape.height, shape.width, shape.channels];
-        let [maps, images] = ARRAYS.map(|name| root.join(name));
         Ok(Self {
             root: root.to_owned(),
             shape,
-            maps: Array::create(&maps, "<f4", dims)?,
-            images: Array::create(&images, "|u1", dims)?,
+            arrays: Arrays::create(root, format, dims)?,
             table: "index,path,assigned,cluster,value,expected,sum,error,picture\n".into(),
             sheet: Vec::new(),
             written: 0,
@@ -75,9 +78,7 @@ impl Folder {
 
     /// Adds the next image.
     pub fn add(&mut self, name: &str, image: &[u8], explanation: &Explanation) -> Result<(), TrainError> {
-        let bytes: Vec<u8> = explanation.map.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.maps.write(&bytes)?;
-        self.images.write(image)?;
+        self.arrays.add(self.written, image, explanation)?;
         let overlay = picture::overlay(image, &explanation.map, self.shape);
         let file = format!("{:05}.png", self.written);
         dtkc_files::write(&self.root.join(&file), &overlay.png()?)?;
@@ -99,8 +100,7 @@ impl Folder {
         if let Some(sheet) = picture::sheet(&pictures, SHEET_COLUMNS) {
             dtkc_files::write(&self.root.join(SHEET), &sheet.png()?)?;
         }
-        self.maps.finish()?;
-        self.images.finish()?;
+        self.arrays.finish()?;
         dtkc_files::write(&self.root.join(TABLE), self.table.as_bytes())?;
         Ok(())
     }
@@ -109,42 +109,6 @@ impl Folder {
 /// A picture of one image, by its name.
 fn is_picture(name: &str) -> bool {
     name.strip_suffix(".png").is_some_and(|stem| stem.len() >= 5 && stem.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-/// A NumPy file on its way.
-struct Array {
-    file: BufWriter<std::fs::File>,
-    pending: Pending,
-}
-
-impl Array {
-    fn create(path: &Path, kind: &str, dims: [usize; 4]) -> Result<Self, TrainError> {
-        let pending = Pending::beside(path)?;
-        let mut array = Self { file: BufWriter::new(pending.open()?), pending };
-        array.write(&header(kind, dims))?;
-        Ok(array)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), TrainError> {
-        Ok(self.file.write_all(bytes).map_err(|error| self.pending.failed(&error))?)
-    }
-
-    fn finish(self) -> Result<(), TrainError> {
-        let Self { mut file, pending } = self;
-        file.flush().map_err(|error| pending.failed(&error))?;
-        drop(file);
-        Ok(pending.commit()?)
-    }
-}
-
-/// The head of a NumPy file, version 1.0: a whole number of 64 bytes, ending with a line end.
-fn header(kind: &str, [a, b, c, d]: [usize; 4]) -> Vec<u8> {
-    let about = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': ({a}, {b}, {c}, {d}), }}");
-    let length = (10 + about.len() + 1).next_multiple_of(64) - 10;
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((length as u16).to_le_bytes());
-    bytes.extend(format!("{about:<width$}\n", width = length - 1).into_bytes());
-    bytes
 }
 
 #[cfg(test)]
@@ -160,19 +124,10 @@ mod tests {
     }
 
     #[test]
-    fn the_head_is_as_numpy_writes_it() {
-        // numpy.lib.format.write_array_header_1_0 for zeros((3, 28, 28, 1), 'f4').
-        let expected = b"\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (3, 28, 28, 1), }";
-        let made = header("<f4", [3, 28, 28, 1]);
-        assert_eq!(made[..expected.len()], expected[..]);
-        assert!(made.len() == 128 && made[expected.len()..127].iter().all(|&byte| byte == b' ') && made[127] == b'\n');
-    }
-
-    #[test]
     fn a_folder_holds_arrays_pictures_and_a_table() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("new");
-        let mut folder = Folder::create(&root, SHAPE, 2, false).unwrap();
+        let mut folder = Folder::create(&root, SHAPE, 2, ArrayFormat::Npy, false).unwrap();
         folder.add("=a,b.png", &[1, 2, 3, 4, 5, 6], &explanation()).unwrap();
         folder.add("c.png", &[6; 6], &explanation()).unwrap();
         assert!(!root.join("maps.npy").exists(), "not before everything is there");
@@ -186,12 +141,13 @@ mod tests {
         assert_eq!(rows[0], "0,\"'=a,b.png\",2,1,0.75,0.25,0.375,-0.125,00000.png");
         assert!(rows.len() == 2 && root.join("00001.png").exists() && root.join("sheet.png").exists());
 
-        let refused = Folder::create(&root, SHAPE, 1, false).err().unwrap().to_string();
+        let refused = Folder::create(&root, SHAPE, 1, ArrayFormat::Npy, false).err().unwrap().to_string();
         assert!(refused.contains("is not empty") && refused.contains("--force"), "{refused}");
-        let mut again = Folder::create(&root, SHAPE, 1, true).unwrap();
+        let mut again = Folder::create(&root, SHAPE, 1, ArrayFormat::Hdf5, true).unwrap();
         again.add("c.png", &[6; 6], &explanation()).unwrap();
         again.finish().unwrap();
         assert!(root.join("00000.png").exists() && !root.join("00001.png").exists(), "no picture of the run before");
-        assert!(Folder::create(&root.join("maps.npy"), SHAPE, 1, true).is_err());
+        assert!(root.join("maps.h5").exists() && !root.join("maps.npy").exists(), "no array of the run before");
+        assert!(Folder::create(&root.join("sheet.png"), SHAPE, 1, ArrayFormat::Npy, true).is_err());
     }
 }

@@ -18,6 +18,7 @@
 //! | images of datasets, folders and files | [`Pictures`] |
 //! | maps as pictures and arrays | [`picture`], [`files`] |
 
+mod arrays;
 mod draws;
 pub mod files;
 mod network;
@@ -30,6 +31,7 @@ use dtkc_observe::Observer;
 use dtkc_onnx::Network;
 use serde::{Deserialize, Serialize};
 
+pub use self::arrays::ArrayFormat;
 pub use self::pictures::{Named, Pictures};
 
 use self::draws::{Draw, draws};
