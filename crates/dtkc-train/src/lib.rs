@@ -5,7 +5,7 @@
 //! | settings from preset, file and flags | [`config`] |
 //! | the files of a run and their lock | [`run_dir`], [`log`], [`checkpoint`], [`summary`] |
 //! | the items of a run; one restart; all restarts | [`data`], [`restart`], [`trainer`] |
-//! | pruning, choice of k, another run's pretraining | [`prune`], [`auto_k`], [`pretrained`] |
+//! | pruning, the restart that is kept, choice of k, another run's pretraining | [`prune`], [`choice`], [`auto_k`], [`pretrained`] |
 //! | a whole run from start or resume to summary | [`pipeline`] |
 //! | signs that clusters are not what was hoped for | [`monitor`], [`warnings`] |
 //! | many runs beside each other; one method with several settings; what serves the clusters | [`compare`], [`sweep`], [`mismatch`] |
@@ -19,6 +19,7 @@ pub mod batch;
 pub mod bench;
 mod chart;
 pub mod checkpoint;
+pub mod choice;
 pub mod compare;
 pub mod config;
 pub mod console;

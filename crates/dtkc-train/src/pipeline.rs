@@ -10,6 +10,7 @@ use dtkc_observe::Observer;
 
 use crate::auto_k;
 use crate::batch;
+use crate::choice;
 use crate::config::{Clusters, DataConfig, RunConfig, StepCounts};
 use crate::error::TrainError;
 use crate::forecast;
@@ -153,7 +154,7 @@ fn summarise(
     restarts: &[Restart],
     timing: Timing,
 ) -> Result<Summary, TrainError> {
-    let Some(best_restart) = summary::best(&figures).map(|best| best.restart) else {
+    let Some((best_restart, best_by)) = choice::choose(config.method, &figures, restarts) else {
         return Err(TrainError::NothingTrained(format!("no restart reached a finite loss; {}", remedy(config))));
     };
     let best = restarts.iter().find(|restart| restart.index == best_restart);
@@ -171,9 +172,10 @@ fn summarise(
         seed: config.run.seed,
         config_hash: config.hash()?,
         best_restart,
+        best_by,
         cluster_sizes,
-        acc: summary::spread(&figures, |restart| restart.acc),
-        nmi: summary::spread(&figures, |restart| restart.nmi),
+        acc: summary::spread(&figures, best_restart, |restart| restart.acc),
+        nmi: summary::spread(&figures, best_restart, |restart| restart.nmi),
         chosen: None,
         warnings: Vec::new(),
         restarts: figures,

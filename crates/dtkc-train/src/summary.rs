@@ -9,6 +9,7 @@ use dtkc_item::ItemKind;
 use serde::{Deserialize, Serialize};
 
 use crate::auto_k::Trial;
+use crate::choice::By;
 use crate::error::TrainError;
 use crate::restart::Ended;
 
@@ -52,7 +53,7 @@ pub struct RestartFigures {
 /// Best, mean and standard deviation of one metric.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Value of the restart with the lowest loss, which is chosen without labels.
+    /// Value of the restart that is kept, which is chosen without labels.
     pub best: f64,
     /// Mean over restarts.
     pub mean: f64,
@@ -144,8 +145,11 @@ pub struct Summary {
     pub seed: u64,
     /// Hash of the settings.
     pub config_hash: String,
-    /// The restart with the lowest loss.
+    /// The restart that is kept.
     pub best_restart: usize,
+    /// Why it is.
+    #[serde(default, skip_serializing_if = "is_loss")]
+    pub best_by: By,
     /// Items in each cluster of the best restart, largest first, as the exported model numbers them.
     pub cluster_sizes: Vec<u64>,
     /// Accuracy over all restarts.
@@ -177,9 +181,17 @@ pub fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
+fn is_loss(by: &By) -> bool {
+    *by == By::Loss
+}
+
 /// Best / mean / sd of a metric over the restarts that have it.
-pub fn spread(restarts: &[RestartFigures], metric: impl Fn(&RestartFigures) -> Option<f64>) -> Option<Spread> {
-    let best = metric(best(restarts)?)?;
+pub fn spread(
+    restarts: &[RestartFigures],
+    kept: usize,
+    metric: impl Fn(&RestartFigures) -> Option<f64>,
+) -> Option<Spread> {
+    let best = metric(restarts.iter().find(|restart| restart.restart == kept)?)?;
     let values: Vec<f64> = restarts.iter().filter_map(&metric).collect();
     Some(Spread { best, mean: dtkc_metrics::mean(&values)?, sd: dtkc_metrics::sd(&values).unwrap_or(0.0) })
 }
@@ -222,7 +234,7 @@ impl Summary {
                 restart.ended
             );
         }
-        let _ = writeln!(out, "(* lowest loss; chosen without labels)");
+        let _ = writeln!(out, "(* {}; chosen without labels)", self.best_by.words());
         if let (Some(acc), Some(nmi)) = (self.acc, self.nmi) {
             let _ = writeln!(out, "\n        Best   Mean     Sd");
             for (name, s) in [("ACC", acc), ("NMI", nmi)] {
@@ -283,7 +295,7 @@ mod tests {
         let restarts =
             [run(0, 0.3, Some(0.9)), run(1, 0.1, Some(0.6)), run(2, f64::NAN, Some(0.99)), run(3, 0.1, Some(0.7))];
         assert_eq!(best(&restarts).unwrap().restart, 1);
-        let acc = spread(&restarts, |r| r.acc).unwrap();
+        let acc = spread(&restarts, 1, |r| r.acc).unwrap();
         // NumPy: mean and std(ddof=1) of [.9, .6, .99, .7]
         assert!((acc.best - 0.6).abs() < 1e-12 && (acc.mean - 0.7975).abs() < 1e-12, "{acc:?}");
         assert!((acc.sd - 0.178_955_3).abs() < 1e-6, "{acc:?}");
@@ -292,7 +304,7 @@ mod tests {
     #[test]
     fn without_labels_there_is_no_spread() {
         let restarts = [run(0, 0.3, None)];
-        assert!(spread(&restarts, |r| r.acc).is_none());
+        assert!(spread(&restarts, 0, |r| r.acc).is_none());
         assert_eq!(best(&restarts).unwrap().restart, 0);
         assert!(best(&[run(0, f64::INFINITY, None)]).is_none());
     }
@@ -313,9 +325,10 @@ mod tests {
             seed: 0,
             config_hash: String::new(),
             best_restart: 1,
+            best_by: By::Loss,
             cluster_sizes: vec![1; 10],
-            acc: spread(&restarts, |r| r.acc),
-            nmi: spread(&restarts, |r| r.nmi),
+            acc: spread(&restarts, 1, |r| r.acc),
+            nmi: spread(&restarts, 1, |r| r.nmi),
             warnings: vec!["1 of 10 clusters are empty".into()],
             restarts,
             timing: Timing { wall_seconds: Some(185.0), peak_memory_bytes: Some(3 << 29), ..Timing::default() },

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Dataset to evaluate on; its images must have the size that the run was trained on.
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
-    /// Restart to use, counted from 0 [default: the one with the lowest loss].
+    /// Restart to use, counted from 0 [default: the one that was kept].
     #[arg(long, value_name = "N")]
     restart: Option<usize>,
     /// cpu, cuda:N, wgpu, vulkan, metal or rocm:N.

@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// File to write [default: RUN/model.onnx].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Restart to export, counted from 0 [default: the one with the lowest loss].
+    /// Restart to export, counted from 0 [default: the one that was kept].
     #[arg(long, value_name = "N")]
     restart: Option<usize>,
     /// Dataset for the comparison [default: the one that the run was trained on].

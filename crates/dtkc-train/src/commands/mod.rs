@@ -47,7 +47,7 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted (what was done is sav
 
 #[derive(Subcommand)]
 enum Command {
-    /// Train restarts on a dataset, keep the one with the lowest loss, write a run directory.
+    /// Train restarts on a dataset, keep the best one (chosen without labels), write a run directory.
     Fit(Box<fit::Args>),
     /// Continue a run that was stopped, to the same result as without the stop.
     Resume(resume::Args),

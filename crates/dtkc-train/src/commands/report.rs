@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// html, md or json [default: as the name of --out ends].
     #[arg(long, value_name = "FORM")]
     format: Option<Format>,
-    /// Restart to show, counted from 0 [default: the one with the lowest loss].
+    /// Restart to show, counted from 0 [default: the one that was kept].
     #[arg(long, value_name = "N")]
     restart: Option<usize>,
     /// cpu, cuda:N, wgpu, vulkan, metal or rocm:N.

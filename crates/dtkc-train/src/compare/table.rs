@@ -9,9 +9,10 @@ use serde::Serialize;
 
 use super::paper::{self, Published};
 use super::{CellRecord, Record, SetRecord, State, Variant};
+use crate::choice::By;
 use crate::restart::Ended;
 use crate::run_dir;
-use crate::summary::{RestartFigures, Summary};
+use crate::summary::{self, RestartFigures, Summary};
 
 /// Of fewer restarts a rank correlation is chance.
 const FEWEST_FOR_RANKS: usize = 3;
@@ -211,7 +212,20 @@ fn remarks(cell: &CellRecord, summary: &Summary, figures: &Figures) -> Vec<Strin
         notes.push(format!("{method}: began with the pretraining of {other}, whose time is not in its own"));
     }
     notes.extend(shared(summary).map(|text| format!("{method}: {text}")));
+    notes.extend(kept_otherwise(summary).map(|text| format!("{method}: {text}")));
     notes
+}
+
+/// Best is the paper's lowest loss; where the run itself kept another restart, that is told.
+fn kept_otherwise(summary: &Summary) -> Option<String> {
+    let lowest = summary::best(&summary.restarts)?.restart;
+    let kept = summary.restarts.iter().find(|restart| restart.restart == summary.best_restart)?;
+    (summary.best_by == By::Agreement && kept.restart != lowest).then(|| {
+        let scores = kept.acc.zip(kept.nmi).map_or_else(String::new, |(acc, nmi)| {
+            format!(" (ACC {}, NMI {})", super::grid::number(acc), super::grid::number(nmi))
+        });
+        format!("the run keeps restart {}{scores}, which {}", kept.restart, summary.best_by.words())
+    })
 }
 
 /// Restarts that began with the same autoencoder are alike: they tell less about chance than as many others would.
@@ -231,7 +245,8 @@ fn counts(restart: &&RestartFigures) -> bool {
 
 fn figures(cell: &CellRecord, summary: &Summary) -> Figures {
     let counted: Vec<&RestartFigures> = summary.restarts.iter().filter(counts).collect();
-    let best = summary.restarts.iter().find(|restart| restart.restart == summary.best_restart);
+    // As the paper has it, also where `fit` keeps another.
+    let best = summary::best(&summary.restarts);
     let spread = |metric: fn(&RestartFigures) -> Option<f64>| {
         let values: Vec<f64> = counted.iter().filter_map(|restart| metric(restart)).collect();
         Some(Spread { best: metric(best?)?, mean: dtkc_metrics::mean(&values)?, sd: dtkc_metrics::sd(&values) })

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::choice::By;
 use crate::compare::files;
 use crate::summary::{Timing, finite};
 
@@ -37,6 +38,7 @@ fn summary(best_restart: usize, restarts: Vec<RestartFigures>, seconds: f64, mem
         seed: 0,
         config_hash: String::new(),
         best_restart,
+        best_by: By::Loss,
         cluster_sizes: vec![60, 30, 10, 0],
         acc: None,
         nmi: None,

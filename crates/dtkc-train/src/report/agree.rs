@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use dtkc_metrics::Normalisation;
 use dtkc_report::{Agreement, Consensus};
 
 use super::Asked;
 use super::items::Seen;
 use super::restarts::Past;
+use crate::choice::agreement;
 use crate::error::TrainError;
 use crate::restart::Ended;
 
@@ -94,14 +94,7 @@ fn samples(asked: &Asked<'_>, past: &Past, seen: &Seen) -> Vec<Sample> {
 }
 
 fn matrix(samples: &[Sample]) -> Result<Vec<Vec<f64>>, TrainError> {
-    let mut nmi = vec![vec![1.0; samples.len()]; samples.len()];
-    for (a, one) in samples.iter().enumerate() {
-        for (b, other) in samples.iter().enumerate().take(a) {
-            let value = dtkc_metrics::nmi(&one.clusters, &other.clusters, Normalisation::Arithmetic)?;
-            (nmi[a][b], nmi[b][a]) = (value, value);
-        }
-    }
-    Ok(nmi)
+    Ok(agreement(&samples.iter().map(|sample| sample.clusters.as_slice()).collect::<Vec<_>>())?)
 }
 
 /// The mean over pairs of restarts that came to their end.

@@ -5,6 +5,7 @@ use std::path::Path;
 use dtkc_report::{Ending, Restart};
 
 use super::read_log;
+use crate::choice::By;
 use crate::error::TrainError;
 use crate::log::EpochRecord;
 use crate::restart::{Ended, Identity, Outcome, read_end};
@@ -92,6 +93,12 @@ impl Past {
         let mut losses: Vec<(usize, f64)> =
             self.restarts.iter().filter_map(|one| Some((one.restart, finite(one.outcome.as_ref()?.loss)?))).collect();
         losses.sort_by(|a, b| a.1.total_cmp(&b.1));
+        if self.summary.as_ref().is_some_and(|summary| summary.best_by == By::Agreement) {
+            return format!(
+                "Of {} restarts, restart {chosen} is shown: its clusters agree most with those of the others. The losses of this method cannot be compared between restarts.",
+                self.restarts.len()
+            );
+        }
         match losses[..] {
             _ if self.restarts.len() == 1 => {
                 "There was only one restart, so nothing tells yet whether another beginning would lead to the same clusters.".into()
