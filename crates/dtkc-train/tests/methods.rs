@@ -194,3 +194,23 @@ fn more_clusters_than_images_are_refused_before_any_work() {
         assert!(!out.join("config.toml").exists());
     }
 }
+
+/// Restarts of DEC set themselves their own targets: the one is kept that others agree with.
+#[test]
+fn where_losses_cannot_be_compared_agreement_decides() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 120, true);
+    let summary = |method: Method| -> serde_json::Value {
+        let out = place.path(method.name());
+        run(&mut fit(method, &data, &out, &["--runs", "4"]));
+        serde_json::from_slice(&std::fs::read(out.join("summary.json")).unwrap()).unwrap()
+    };
+    assert!(summary(Method::Ddc)["best_by"].is_null(), "the loss decides");
+    let dec = summary(Method::Dec);
+    assert_eq!(dec["best_by"], "agreement");
+    let kept = &dec["restarts"][dec["best_restart"].as_u64().unwrap() as usize];
+    assert_eq!(kept["acc"], dec["acc"]["best"]);
+    let out = program().args(["evaluate", "--json", "--data"]).arg(&data).arg(place.path("dec")).output().unwrap().stdout;
+    let found: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert!((found["acc"].as_f64().unwrap() - kept["acc"].as_f64().unwrap()).abs() < 1e-12, "{found}");
+}
