@@ -210,7 +210,8 @@ fn where_losses_cannot_be_compared_agreement_decides() {
     assert_eq!(dec["best_by"], "agreement");
     let kept = &dec["restarts"][dec["best_restart"].as_u64().unwrap() as usize];
     assert_eq!(kept["acc"], dec["acc"]["best"]);
-    let out = program().args(["evaluate", "--json", "--data"]).arg(&data).arg(place.path("dec")).output().unwrap().stdout;
+    let out =
+        program().args(["evaluate", "--json", "--data"]).arg(&data).arg(place.path("dec")).output().unwrap().stdout;
     let found: serde_json::Value = serde_json::from_slice(&out).unwrap();
     assert!((found["acc"].as_f64().unwrap() - kept["acc"].as_f64().unwrap()).abs() < 1e-12, "{found}");
 }

@@ -30,7 +30,7 @@ const HDF5: &str = "maps.h5";
 /// Arrays on their way. They get their names at the end.
 pub(super) enum Arrays {
     Npy { maps: Npy, images: Npy },
-    Hdf5(Box<Hdf5>),
+    Hdf5(Hdf5),
 }
 
 impl Arrays {
@@ -40,7 +40,7 @@ impl Arrays {
                 let [maps, images] = NPY.map(|name| root.join(name));
                 Ok(Self::Npy { maps: Npy::create(&maps, "<f4", dims)?, images: Npy::create(&images, "|u1", dims)? })
             }
-            ArrayFormat::Hdf5 => Ok(Self::Hdf5(Box::new(Hdf5::create(&root.join(HDF5), dims)?))),
+            ArrayFormat::Hdf5 => Ok(Self::Hdf5(Hdf5::create(&root.join(HDF5), dims)?)),
         }
     }
 
