@@ -123,7 +123,7 @@ pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) ->
     let figures: Vec<_> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index), number(r))).collect();
     let timing = timing(run, &config, trainer.unlogged())?;
     let mut summary = summarise(&config, figures, &restarts, timing)?;
-    summary.warnings = warnings_of(run, summary.best_restart, &restarts)?;
+    summary.warnings = warnings_of(run, &config, summary.best_restart, &restarts)?;
     summary.chosen = Choice::of(&auto_k::recorded(run)?).filter(|chosen| chosen.clusters == summary.clusters);
     summary.write(&run.summary())?;
     Ok(summary)
@@ -195,7 +195,7 @@ fn remedy(config: &RunConfig) -> &'static str {
 }
 
 /// What looks wrong about the restart that was chosen.
-fn warnings_of(run: &RunDir, best: usize, restarts: &[Restart]) -> Result<Vec<String>, TrainError> {
+fn warnings_of(run: &RunDir, config: &RunConfig, best: usize, restarts: &[Restart]) -> Result<Vec<String>, TrainError> {
     let Some(restart) = restarts.iter().find(|restart| restart.index == best) else { return Ok(Vec::new()) };
     let (Some(outcome), Some(ended)) = (&restart.outcome, restart.ended) else { return Ok(Vec::new()) };
     let records = log::read(&run.log())?;
@@ -205,7 +205,13 @@ fn warnings_of(run: &RunDir, best: usize, restarts: &[Restart]) -> Result<Vec<St
     let losses: Vec<f64> = own[anew..].iter().filter_map(|record| record.loss).collect();
     let agreement = agreement(outcome, restarts.iter().filter(|other| other.index != best))?;
     let Outcome { sizes, confidence, .. } = outcome;
-    Ok(warnings::warnings(&Found { sizes, confidence: *confidence, agreement, losses: &losses, ended }))
+    Ok(warnings::warnings(&Found {
+        sizes,
+        confidence: warnings::telling(config.method, *confidence),
+        agreement,
+        losses: &losses,
+        ended,
+    }))
 }
 
 /// Mean ARI of an outcome with those of other restarts; pruned ones had no chance to find the same.

@@ -1,5 +1,7 @@
 //! Signs that the clusters of a finished run are not what was hoped for, each with what to try.
 
+use dtkc_methods::Method;
+
 use crate::restart::Ended;
 
 /// Mean of the largest membership below which images are not sorted so much as spread.
@@ -39,6 +41,12 @@ impl Doubt {
     fn new(sign: String, remedy: impl Into<String>) -> Self {
         Self { sign, remedy: remedy.into() }
     }
+}
+
+/// A mean confidence, where it says something. Among many values all centres are about equally far, so that memberships of k-means are
+/// low however clear its clusters are.
+pub fn telling(method: Method, confidence: Option<f64>) -> Option<f64> {
+    confidence.filter(|_| method != Method::Kmeans)
 }
 
 /// What there is to doubt, nothing where all looks well.

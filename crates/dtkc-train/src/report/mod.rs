@@ -30,6 +30,7 @@ use std::path::Path;
 
 use dtkc_dataset::Dataset;
 use dtkc_item::ItemKind;
+use dtkc_methods::Method;
 use dtkc_observe::Observer;
 use dtkc_report::{About, Doubt, Report};
 
@@ -76,7 +77,7 @@ pub fn collect(asked: &Asked<'_>, format: Format, observer: &dyn Observer) -> Re
     let mut report = Report {
         about: about(asked, &dataset, &past, &seen),
         notes: notes(asked, &dataset),
-        doubts: doubts(&past, &agreed, &seen, &sizes),
+        doubts: doubts(saved.config.method, &past, &agreed, &seen, &sizes),
         restarts: past.rows(),
         charts: curves::charts(&past),
         clusters: groups::clusters(&seen, &agreed, classes.as_ref(), &shots),
@@ -159,12 +160,12 @@ fn notes(asked: &Asked<'_>, dataset: &Dataset) -> Vec<String> {
 }
 
 /// The rules of `fit`, on what the report shows.
-fn doubts(past: &Past, agreed: &Agreed, seen: &Seen, sizes: &[u64]) -> Vec<Doubt> {
+fn doubts(method: Method, past: &Past, agreed: &Agreed, seen: &Seen, sizes: &[u64]) -> Vec<Doubt> {
     let own: Vec<&EpochRecord> =
         past.records.iter().filter(|record| record.restart == past.chosen && record.stage.is_none()).collect();
     let anew = own.iter().rposition(|record| record.regrouped).map_or(0, |last| last + 1);
     let losses: Vec<f64> = own[anew..].iter().filter_map(|record| record.loss).collect();
-    let confidence = seen.mean_confidence();
+    let confidence = warnings::telling(method, seen.mean_confidence());
     // A restart that goes on has not ended, and its loss may well be falling.
     let ended = past.ended().unwrap_or(crate::restart::Ended::Budget);
     let found = Found { sizes, confidence, agreement: agreed.ari, losses: &losses, ended };
@@ -174,5 +175,5 @@ fn doubts(past: &Past, agreed: &Agreed, seen: &Seen, sizes: &[u64]) -> Vec<Doubt
 
 /// The log of the run at `root`.
 fn read_log(root: &Path) -> Result<Vec<EpochRecord>, TrainError> {
-    log::read(&root.join("log.jsonl"))
+    log::read(&root.join(crate::run_dir::LOG))
 }
