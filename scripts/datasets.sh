@@ -1,3 +1,5 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154
 # For scripts that train on the paper's datasets; they set `here`, `out`, and `data` (a folder with the publishers' files, or
 # empty to download them), and source this.
 
@@ -16,6 +18,8 @@ publisher() {
   local name=$1 folder=$2 files=()
   shift 2
   while [ "$1" != -- ]; do
+    # Names of files may be patterns.
+    # shellcheck disable=SC2206
     files+=("$data/$folder"/$1)
     shift
   done

@@ -33,7 +33,7 @@ data=none
 glyphs() { "$DTKC_BIN/dtkc-data" synth --kind glyphs --seed 1 "$@"; }
 
 unbalanced() { # One class in three sizes: a large one, a tiny one, eight of the same size.
-  local all=$out/parts.h5 part
+  local all=$out/parts.h5
   glyphs --quiet --force --count 13000 --out "$all"
   part() { "$DTKC_BIN/dtkc-data" subset "$all" --classes "$2" --per-class "$3" --force --out "$out/part-$1.h5"; }
   part large ring 1200

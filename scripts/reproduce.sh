@@ -43,7 +43,7 @@ for one in "$@"; do
   grep -q "^$one " <<<"$defaults$comparisons" || { echo "error: there is no row $one; see the head of this script" >&2; exit 2; }
 done
 while read -r name set clusters; do
-  [ -n "$name" ] && wanted "$name" "$@" || continue
+  if [ -z "$name" ] || ! wanted "$name" "$@"; then continue; fi
   dataset "$set"
   if [ -e "$out/$name/config.toml" ]; then
     "$DTKC_BIN/dtkc-train" resume "$out/$name"
@@ -52,7 +52,7 @@ while read -r name set clusters; do
   fi
 done <<<"$defaults"
 while read -r name sets flags; do
-  [ -n "$name" ] && wanted "$name" "$@" || continue
+  if [ -z "$name" ] || ! wanted "$name" "$@"; then continue; fi
   files=()
   for set in ${sets//,/ }; do
     dataset "$set"
