@@ -64,3 +64,28 @@ dataset() {
       ;;
   esac
 }
+
+# known_rows LIST NAME...: refuses a NAME that begins no line of the LIST
+known_rows() {
+  local list=$1 one
+  shift
+  for one in "$@"; do
+    grep -q "^$one " <<<"$list" || { echo "error: there is no row $one; see the head of this script" >&2; exit 2; }
+  done
+}
+
+# wanted NAME LIST...: whether NAME is in the list, or the list is empty; a line without a name never is
+wanted() {
+  local name=$1
+  shift
+  [ -n "$name" ] && { [ $# -eq 0 ] || [[ " $* " == *" $name "* ]]; }
+}
+
+# fit_or_resume RUN SET CLUSTERS: the default command, or what it left
+fit_or_resume() {
+  if [ -e "$1/config.toml" ]; then
+    "$DTKC_BIN/dtkc-train" resume "$1"
+  else
+    "$DTKC_BIN/dtkc-train" fit --data "$2" --clusters "$3" --seed 1 --threads "${THREADS:-0}" --out "$1"
+  fi
+}

@@ -71,22 +71,12 @@ print(f"| {name} | {what} | {part('acc', 'best')} / {part('nmi', 'best')} | {acc
 PY
 }
 
-for one in "$@"; do
-  grep -q "^$one " <<<"$rows" || { echo "error: there is no row $one; see the head of this script" >&2; exit 2; }
-done
+known_rows "$rows" "$@"
 while read -r name clusters what; do
-  [ -n "$name" ] || continue
-  [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+  wanted "$name" "$@" || continue
   set=$out/$name.h5
   [ -e "$set" ] || make_set "$name" "$set"
-  if [ -e "$out/$name/summary.json" ]; then
-    continue
-  elif [ -e "$out/$name/config.toml" ]; then
-    "$DTKC_BIN/dtkc-train" resume "$out/$name" 2>&1 | tee -a "$out/$name.log"
-  else
-    "$DTKC_BIN/dtkc-train" fit --data "$set" --clusters "$clusters" --seed 1 --threads "${THREADS:-0}" --out "$out/$name" 2>&1 |
-      tee "$out/$name.log"
-  fi
+  [ -e "$out/$name/summary.json" ] || fit_or_resume "$out/$name" "$set" "$clusters" 2>&1 | tee -a "$out/$name.log"
 done <<<"$rows"
 {
   echo '| set | what | ACC / NMI of the chosen restart | ACC of every restart | time | what the program said |'

@@ -31,28 +31,14 @@ mkdir -p "$out"
 # shellcheck source=scripts/datasets.sh
 . "$here/scripts/datasets.sh"
 
-wanted() { # wanted NAME LIST...: whether NAME is in the list, or the list is empty
-  local name=$1 one
-  shift
-  [ $# -eq 0 ] && return
-  for one in "$@"; do [ "$one" = "$name" ] && return; done
-  return 1
-}
-
-for one in "$@"; do
-  grep -q "^$one " <<<"$defaults$comparisons" || { echo "error: there is no row $one; see the head of this script" >&2; exit 2; }
-done
+known_rows "$defaults$comparisons" "$@"
 while read -r name set clusters; do
-  if [ -z "$name" ] || ! wanted "$name" "$@"; then continue; fi
+  wanted "$name" "$@" || continue
   dataset "$set"
-  if [ -e "$out/$name/config.toml" ]; then
-    "$DTKC_BIN/dtkc-train" resume "$out/$name"
-  else
-    "$DTKC_BIN/dtkc-train" fit --data "$out/$set.h5" --clusters "$clusters" --seed 1 --threads "${THREADS:-0}" --out "$out/$name"
-  fi
+  fit_or_resume "$out/$name" "$out/$set.h5" "$clusters"
 done <<<"$defaults"
 while read -r name sets flags; do
-  if [ -z "$name" ] || ! wanted "$name" "$@"; then continue; fi
+  wanted "$name" "$@" || continue
   files=()
   for set in ${sets//,/ }; do
     dataset "$set"

@@ -45,7 +45,7 @@ pub fn cause(error: &hdf5::Error) -> String {
 }
 
 /// A failed write as one sentence with cause and remedy.
-pub(crate) fn write_failed(path: &Path, error: &hdf5::Error) -> DataError {
+pub fn write_failed(path: &Path, error: &hdf5::Error) -> DataError {
     let reason = match errno(error) {
         Some(code) => dtkc_files::reason(&io::Error::from_raw_os_error(code)),
         None => cause(error),

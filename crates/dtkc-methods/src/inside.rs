@@ -74,14 +74,15 @@ pub(crate) fn gradients(
     evaluate: impl Fn() -> Option<LossTerms>,
     read: impl Fn(&Gradients) -> Vec<f32>,
 ) -> BackboneGradients {
-    let of = |wanted: &dyn Fn(&str) -> bool| gradient(evaluate(), wanted, &read);
     let is_clustering = |name: &str| CLUSTERING_TERMS.contains(&name);
-    let names = evaluate().map_or_else(Vec::new, |terms| terms.terms.into_iter().map(|term| term.name).collect());
-    let others = names.into_iter().filter(|name| !is_clustering(name));
-    BackboneGradients {
-        clustering: of(&is_clustering),
-        others: others.filter_map(|name| of(&|other| other == name).map(|gradient| (name, gradient))).collect(),
-    }
+    let Some(terms) = evaluate() else { return BackboneGradients::default() };
+    let names: Vec<String> = terms.terms.iter().map(|term| term.name.clone()).collect();
+    let clustering = gradient(Some(terms), is_clustering, &read);
+    let others = names.into_iter().filter(|name| !is_clustering(name)).filter_map(|name| {
+        let gradient = gradient(evaluate(), |other| other == name, &read)?;
+        Some((name, gradient))
+    });
+    BackboneGradients { clustering, others: others.collect() }
 }
 
 #[cfg(test)]

@@ -127,6 +127,15 @@ fn line_end(file: &mut File, lines: usize) -> Result<(usize, u64), TrainError> {
     Ok((kept, end))
 }
 
+/// The losses of a restart's last stage, epoch by epoch, since clusters were last made anew: before that they are another
+/// measure.
+pub fn last_losses(records: &[EpochRecord], restart: usize) -> Vec<f64> {
+    let own: Vec<&EpochRecord> =
+        records.iter().filter(|record| record.restart == restart && record.stage.is_none()).collect();
+    let anew = own.iter().rposition(|record| record.regrouped).map_or(0, |last| last + 1);
+    own[anew..].iter().filter_map(|record| record.loss).collect()
+}
+
 /// Reads a whole log. Lines that do not parse are an error that names the line.
 pub fn read(path: &Path) -> Result<Vec<EpochRecord>, TrainError> {
     if !path.exists() {

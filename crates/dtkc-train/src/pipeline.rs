@@ -199,19 +199,11 @@ fn warnings_of(run: &RunDir, config: &RunConfig, best: usize, restarts: &[Restar
     let Some(restart) = restarts.iter().find(|restart| restart.index == best) else { return Ok(Vec::new()) };
     let (Some(outcome), Some(ended)) = (&restart.outcome, restart.ended) else { return Ok(Vec::new()) };
     let records = log::read(&run.log())?;
-    let own: Vec<&EpochRecord> =
-        records.iter().filter(|record| record.restart == best && record.stage.is_none()).collect();
-    let anew = own.iter().rposition(|record| record.regrouped).map_or(0, |last| last + 1);
-    let losses: Vec<f64> = own[anew..].iter().filter_map(|record| record.loss).collect();
+    let losses = log::last_losses(&records, best);
     let agreement = agreement(outcome, restarts.iter().filter(|other| other.index != best))?;
     let Outcome { sizes, confidence, .. } = outcome;
-    Ok(warnings::warnings(&Found {
-        sizes,
-        confidence: warnings::telling(config.method, *confidence),
-        agreement,
-        losses: &losses,
-        ended,
-    }))
+    let (method, confidence) = (config.method, *confidence);
+    Ok(warnings::warnings(&Found { method, sizes, confidence, agreement, losses: &losses, ended }))
 }
 
 /// Mean ARI of an outcome with those of other restarts; pruned ones had no chance to find the same.

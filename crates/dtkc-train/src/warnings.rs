@@ -16,6 +16,8 @@ const FEWEST_EPOCHS: usize = 5;
 /// What is known about the restart that was chosen.
 #[derive(Debug, Clone)]
 pub struct Found<'a> {
+    /// The method that found it.
+    pub method: Method,
     /// Items in each cluster.
     pub sizes: &'a [u64],
     /// Mean of the largest membership, where it was measured.
@@ -41,12 +43,6 @@ impl Doubt {
     fn new(sign: String, remedy: impl Into<String>) -> Self {
         Self { sign, remedy: remedy.into() }
     }
-}
-
-/// A mean confidence, where it says something. Among many values all centres are about equally far, so that memberships of k-means are
-/// low however clear its clusters are.
-pub fn telling(method: Method, confidence: Option<f64>) -> Option<f64> {
-    confidence.filter(|_| method != Method::Kmeans)
 }
 
 /// What there is to doubt, nothing where all looks well.
@@ -85,6 +81,10 @@ fn large(sizes: &[u64]) -> Option<Doubt> {
 }
 
 fn unsure(found: &Found<'_>) -> Option<Doubt> {
+    // Among many values all centres are about equally far: memberships of k-means are low however clear its clusters are.
+    if found.method == Method::Kmeans {
+        return None;
+    }
     let confidence = found.confidence.filter(|&confidence| confidence < LOW_CONFIDENCE)?;
     let sign = format!("items are not clearly in one cluster (mean confidence {confidence:.2})");
     Some(Doubt::new(sign, "try more --epochs, fewer --clusters, or --clusters auto"))
@@ -115,6 +115,7 @@ mod tests {
     use super::*;
 
     const GOOD: Found<'_> = Found {
+        method: Method::Ddc,
         sizes: &[30, 25, 20, 15, 10],
         confidence: Some(0.95),
         agreement: Some(0.8),
@@ -143,6 +144,8 @@ mod tests {
         assert_eq!(warnings(&Found { sizes: &[45, 30, 25], ..GOOD }), Vec::<String>::new());
         assert!(only(Found { sizes: &[95, 5], ..GOOD }).contains("95 %"));
         assert!(only(Found { confidence: Some(0.41), ..GOOD }).contains("mean confidence 0.41"));
+        let centres = Found { confidence: Some(0.41), method: Method::Kmeans, ..GOOD };
+        assert_eq!(warnings(&centres), Vec::<String>::new(), "says nothing about k-means");
         assert!(only(Found { agreement: Some(0.3), ..GOOD }).contains("mean ARI 0.30"));
     }
 

@@ -38,7 +38,7 @@ impl Balance {
     /// Half of the way to the factor that gives them their part, on a logarithmic scale; the same where there are none now.
     pub(super) fn next(self, terms: impl Fn() -> Option<LossTerms>, read: impl Fn(&Gradients) -> Vec<f32>) -> Self {
         let of = |companions: bool| gradient(terms(), |name| is_companion(name) == companions, &read);
-        let (Some(own), Some(others)) = (of(true), of(false)) else { return self };
+        let Some((own, others)) = of(true).and_then(|own| Some((own, of(false)?))) else { return self };
         let wanted = self.factor * self.share * norm(&others) / norm(&own);
         match wanted.is_finite() && wanted > 0.0 {
             true => Self { factor: (self.factor * wanted).sqrt().clamp(RANGE[0], RANGE[1]), ..self },

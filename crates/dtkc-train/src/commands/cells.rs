@@ -7,7 +7,7 @@ use dtkc_cli::{Terminal, Usage};
 use dtkc_files::Sources;
 use dtkc_human as human;
 use dtkc_train::TrainError;
-use dtkc_train::compare::{self, Asked, ClustersFor, Failed, PassedOn, Place, Record, SetRecord, plan};
+use dtkc_train::compare::{self, Asked, ClustersFor, Failed, PassedOn, Place, Record, Selection, Variant, plan};
 use dtkc_train::device::DeviceName;
 
 use super::print;
@@ -51,6 +51,20 @@ pub(super) struct CellArgs {
 }
 
 impl CellArgs {
+    /// All of what is asked for, with every cell selected.
+    pub(super) fn asked(&self, variants: Vec<Variant>, restarts: u32, passed_on: PassedOn) -> Asked {
+        Asked {
+            data: self.data.clone(),
+            variants,
+            clusters: self.clusters.clone(),
+            restarts: restarts as usize,
+            selection: Selection::default(),
+            passed_on,
+            budget: self.budget,
+            force: self.force,
+        }
+    }
+
     /// What all runs are told, with nothing that differs between commands.
     pub(super) fn passed_on(&self) -> PassedOn {
         PassedOn {
@@ -64,39 +78,40 @@ impl CellArgs {
 }
 
 /// The tables of a command.
-pub(super) trait Tables {
-    /// Writes all files from what the runs below `root` have so far.
-    fn write(&self, root: &Path, record: &Record) -> Result<(), TrainError>;
-
+pub(super) struct Tables<'a, T> {
+    /// Makes them from what the runs below a folder have so far.
+    pub make: &'a dyn Fn(&Path, &Record) -> T,
+    /// Writes all files.
+    pub write: fn(&Path, &T) -> Result<(), TrainError>,
     /// The tables for a terminal.
-    fn markdown(&self, root: &Path, record: &Record) -> String;
-
-    /// The files that are written, the one with the reasons of failures first.
-    fn paths(&self, root: &Path, sets: &[SetRecord]) -> Vec<PathBuf>;
+    pub markdown: fn(&T) -> String,
+    /// The files that are written for these datasets, the one with the reasons of failures first.
+    pub paths: fn(&Path, &[&str]) -> Vec<PathBuf>,
 }
 
 /// Runs all cells, or only writes the tables again.
-pub(super) fn run(args: &CellArgs, asked: &Asked, tables: &impl Tables) -> anyhow::Result<()> {
+pub(super) fn run<T>(args: &CellArgs, asked: &Asked, tables: &Tables<'_, T>) -> anyhow::Result<()> {
     let (out, quiet) = (&args.out, args.quiet);
     if args.tables {
-        let record = Record::read(out)?;
-        tables.write(out, &record)?;
-        return if quiet { Ok(()) } else { print(&tables.markdown(out, &record)) };
+        let made = (tables.make)(out, &Record::read(out)?);
+        (tables.write)(out, &made)?;
+        return if quiet { Ok(()) } else { print(&(tables.markdown)(&made)) };
     }
     asked.passed_on.check(&asked.variants)?;
     let sets = plan::look_at(asked)?;
     let cells = plan::cells(asked, &sets)?;
-    let (sources, paths) = (Sources::of(&asked.data), tables.paths(out, &sets));
+    let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
+    let (sources, paths) = (Sources::of(&asked.data), (tables.paths)(out, &names));
     for path in &paths {
         sources.refuse(path).map_err(|refused| Usage(refused.to_string()))?;
     }
     let mut place = Place::open(out)?;
     place.add_sets(&sets)?;
-    let written = |place: &Place| tables.write(place.root(), &place.record);
+    let written = |place: &Place| (tables.write)(place.root(), &(tables.make)(place.root(), &place.record));
     let program = std::env::current_exe()?;
     let failed = compare::run(&mut place, asked, &cells, &program, &Terminal::new(quiet), &written)?;
     if !quiet {
-        print(&tables.markdown(out, &place.record))?;
+        print(&(tables.markdown)(&(tables.make)(out, &place.record)))?;
     }
     let table = paths.first().and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy().into_owned();
     complaint(&failed, cells.len(), &table).map_or(Ok(()), |text| Err(TrainError::Mismatch(text).into()))

@@ -1,11 +1,9 @@
 //! `dtkc-train compare`.
 
-use std::path::{Path, PathBuf};
-
 use clap::ValueEnum;
 use dtkc_methods::Method;
 use dtkc_train::TrainError;
-use dtkc_train::compare::{Asked, PassedOn, Record, Selection, SetRecord, Variant, files, table};
+use dtkc_train::compare::{Asked, PassedOn, Selection, Variant, files, table};
 
 use super::cells::{self, CellArgs, Tables};
 
@@ -93,57 +91,35 @@ fn methods(text: &str) -> Result<Chosen, String> {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
-    let tables = Compared { with_paper: args.against == Some(Against::Paper) };
-    let (asked, cells) = args.asked();
-    cells::run(&cells, &asked, &tables)
-}
-
-/// The tables of a comparison.
-struct Compared {
-    with_paper: bool,
-}
-
-impl Tables for Compared {
-    fn write(&self, root: &Path, record: &Record) -> Result<(), TrainError> {
-        files::write(root, &table::compare(root, record, self.with_paper))
-    }
-
-    fn markdown(&self, root: &Path, record: &Record) -> String {
-        files::markdown(&table::compare(root, record, self.with_paper))
-    }
-
-    fn paths(&self, root: &Path, _: &[SetRecord]) -> Vec<PathBuf> {
-        files::paths(root).to_vec()
-    }
+    let with_paper = args.against == Some(Against::Paper);
+    let tables = Tables {
+        make: &|root, record| table::compare(root, record, with_paper),
+        write: files::write,
+        markdown: files::markdown,
+        paths: |root, _| files::paths(root).to_vec(),
+    };
+    cells::run(&args.cells, &args.asked(), &tables)
 }
 
 impl Args {
-    fn asked(self) -> (Asked, CellArgs) {
+    fn asked(&self) -> Asked {
         let mut variants: Vec<Variant> = Vec::new();
-        for chosen in self.methods {
+        for chosen in &self.methods {
             let more = match chosen {
                 Chosen::All => Method::ALL.map(Variant::from).to_vec(),
-                Chosen::One(variant) => vec![variant],
+                Chosen::One(variant) => vec![variant.clone()],
             };
             variants.extend(more.into_iter().filter(|variant| !variants.contains(variant)).collect::<Vec<_>>());
         }
-        let asked = Asked {
-            data: self.cells.data.clone(),
-            variants,
-            clusters: self.cells.clusters.clone(),
-            restarts: self.runs as usize,
-            selection: Selection { only: self.only, skip: self.skip },
-            passed_on: PassedOn {
-                presets: self.preset,
-                sets: self.set,
-                epochs: self.epochs,
-                prune: self.prune,
-                no_export: self.no_export,
-                ..self.cells.passed_on()
-            },
-            budget: self.cells.budget,
-            force: self.cells.force,
+        let passed_on = PassedOn {
+            presets: self.preset.clone(),
+            sets: self.set.clone(),
+            epochs: self.epochs,
+            prune: self.prune,
+            no_export: self.no_export,
+            ..self.cells.passed_on()
         };
-        (asked, self.cells)
+        let selection = Selection { only: self.only.clone(), skip: self.skip.clone() };
+        Asked { selection, ..self.cells.asked(variants, self.runs, passed_on) }
     }
 }

@@ -1,11 +1,8 @@
 //! `dtkc-train mismatch`.
 
-use std::path::{Path, PathBuf};
-
 use dtkc_methods::Method;
-use dtkc_train::TrainError;
-use dtkc_train::compare::{Asked, PassedOn, Record, Selection, SetRecord};
-use dtkc_train::mismatch::{self, Mismatch, Schedule, Subject, files};
+use dtkc_train::compare::{self, Asked, PassedOn, Variant};
+use dtkc_train::mismatch::{self, Schedule, Subject, files};
 
 use super::cells::{self, CellArgs, Tables};
 
@@ -50,53 +47,26 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
-    let asked = args.asked();
-    cells::run(&args.cells, &asked, &Looked { subjects: args.methods })
-}
-
-/// The tables of what was seen.
-struct Looked {
-    subjects: Vec<Subject>,
-}
-
-impl Looked {
-    fn table(&self, root: &Path, record: &Record) -> Mismatch {
-        mismatch::table(root, record, &self.subjects)
-    }
-}
-
-impl Tables for Looked {
-    fn write(&self, root: &Path, record: &Record) -> Result<(), TrainError> {
-        files::write(root, &self.table(root, record))
-    }
-
-    fn markdown(&self, root: &Path, record: &Record) -> String {
-        files::markdown(&self.table(root, record))
-    }
-
-    fn paths(&self, root: &Path, sets: &[SetRecord]) -> Vec<PathBuf> {
-        files::paths(root, sets.iter().map(|set| set.name.as_str()))
-    }
+    let tables = Tables {
+        make: &|root, record| mismatch::table(root, record, &args.methods),
+        write: files::write,
+        markdown: files::markdown,
+        paths: files::paths,
+    };
+    cells::run(&args.cells, &args.asked(), &tables)
 }
 
 impl Args {
     fn asked(&self) -> Asked {
+        let variants: Vec<Variant> = self.methods.iter().map(|subject| subject.variant.clone()).collect();
         let schedule = Schedule { epochs: self.epochs, every: self.every };
         let preset = |method: Method| format!("{method}={}", self.preset);
-        Asked {
-            data: self.cells.data.clone(),
-            variants: self.methods.iter().map(|subject| subject.variant.clone()).collect(),
-            clusters: self.cells.clusters.clone(),
-            restarts: self.runs as usize,
-            selection: Selection::default(),
-            passed_on: PassedOn {
-                presets: [Method::Ddc, Method::Dtkc].map(preset).to_vec(),
-                sets: schedule.sets(&self.methods).into_iter().chain(self.set.iter().cloned()).collect(),
-                no_export: true,
-                ..self.cells.passed_on()
-            },
-            budget: self.cells.budget,
-            force: self.cells.force,
-        }
+        let passed_on = PassedOn {
+            presets: [Method::Ddc, Method::Dtkc].map(preset).to_vec(),
+            sets: schedule.sets(&compare::methods_of(&variants)).into_iter().chain(self.set.iter().cloned()).collect(),
+            no_export: true,
+            ..self.cells.passed_on()
+        };
+        self.cells.asked(variants, self.runs, passed_on)
     }
 }

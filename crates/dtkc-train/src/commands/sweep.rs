@@ -1,12 +1,9 @@
 //! `dtkc-train sweep`.
 
-use std::path::{Path, PathBuf};
-
 use dtkc_methods::Method;
-use dtkc_train::TrainError;
-use dtkc_train::compare::{self, Asked, PassedOn, Record, Selection, SetRecord};
+use dtkc_train::compare::{self, Asked, PassedOn, Variant};
 use dtkc_train::config;
-use dtkc_train::sweep::{self, Axis, Join, Like, Point, Sweep, files};
+use dtkc_train::sweep::{self, Axis, Join, Like, Point, files};
 
 use super::cells::{self, CellArgs, Tables};
 
@@ -62,35 +59,13 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let axes = args.axes();
     let points = sweep::points(args.method(&axes), &axes, args.join)?;
-    let asked = args.asked(&points);
-    cells::run(&args.cells, &asked, &Swept { axes, points, like: args.like })
-}
-
-/// The tables of a sweep.
-struct Swept {
-    axes: Vec<Axis>,
-    points: Vec<Point>,
-    like: Option<Like>,
-}
-
-impl Swept {
-    fn table(&self, root: &Path, record: &Record) -> Sweep {
-        sweep::table(root, record, &self.axes, &self.points, self.like)
-    }
-}
-
-impl Tables for Swept {
-    fn write(&self, root: &Path, record: &Record) -> Result<(), TrainError> {
-        files::write(root, &self.table(root, record))
-    }
-
-    fn markdown(&self, root: &Path, record: &Record) -> String {
-        files::markdown(&self.table(root, record))
-    }
-
-    fn paths(&self, root: &Path, sets: &[SetRecord]) -> Vec<PathBuf> {
-        files::paths(root, sets.iter().map(|set| set.name.as_str()))
-    }
+    let tables = Tables {
+        make: &|root, record| sweep::table(root, record, &axes, &points, args.like),
+        write: files::write,
+        markdown: files::markdown,
+        paths: files::paths,
+    };
+    cells::run(&args.cells, &args.asked(&points), &tables)
 }
 
 impl Args {
@@ -109,26 +84,18 @@ impl Args {
     }
 
     fn asked(&self, points: &[Point]) -> Asked {
+        let variants: Vec<Variant> = points.iter().map(|point| point.variant.clone()).collect();
         // A sweep of dtkc may hold ddc: what is said of all points is said of both.
-        let mut methods: Vec<Method> = points.iter().map(|point| point.variant.method()).collect();
-        methods.sort_unstable_by_key(|method| method.name());
-        methods.dedup();
+        let methods = compare::methods_of(&variants);
         let preset_of = |method: &Method| self.preset_name().map(|name| format!("{method}={name}"));
-        Asked {
-            data: self.cells.data.clone(),
-            variants: points.iter().map(|point| point.variant.clone()).collect(),
-            clusters: self.cells.clusters.clone(),
-            restarts: self.runs.unwrap_or(if self.like.is_some() { Like::RUNS } else { 5 }) as usize,
-            selection: Selection::default(),
-            passed_on: PassedOn {
-                presets: methods.iter().filter_map(preset_of).collect(),
-                sets: self.set.iter().flat_map(|word| compare::of_all(word, &methods)).collect(),
-                epochs: self.epochs,
-                no_export: !self.export,
-                ..self.cells.passed_on()
-            },
-            budget: self.cells.budget,
-            force: self.cells.force,
-        }
+        let passed_on = PassedOn {
+            presets: methods.iter().filter_map(preset_of).collect(),
+            sets: self.set.iter().flat_map(|word| compare::of_all(word, &methods)).collect(),
+            epochs: self.epochs,
+            no_export: !self.export,
+            ..self.cells.passed_on()
+        };
+        let restarts = self.runs.unwrap_or(if self.like.is_some() { Like::RUNS } else { 5 });
+        self.cells.asked(variants, restarts, passed_on)
     }
 }

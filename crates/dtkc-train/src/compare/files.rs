@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::table::{Comparison, Table};
 use crate::error::TrainError;
 use dtkc_human as human;
+use serde::Serialize;
 
 pub(crate) use csv::text as csv_text;
 pub use markdown::markdown;
@@ -32,14 +33,45 @@ pub fn paths(root: &Path) -> [PathBuf; 5] {
 
 /// Writes all files, each whole or not at all.
 pub fn write(root: &Path, comparison: &Comparison) -> Result<(), TrainError> {
-    let mut json = serde_json::to_string_pretty(comparison).map_err(std::io::Error::from)?;
-    json.push('\n');
-    let texts =
-        [markdown(comparison), csv::methods(comparison), csv::differences(comparison), json, latex::latex(comparison)];
+    let texts = [
+        markdown(comparison),
+        csv::methods(comparison),
+        csv::differences(comparison),
+        json(comparison)?,
+        latex::latex(comparison),
+    ];
     for (path, text) in paths(root).iter().zip(texts) {
         dtkc_files::write(path, text.as_bytes())?;
     }
     Ok(())
+}
+
+/// Where tables called `stem`, and a plot of each of these datasets, are.
+pub(crate) fn paths_with_plots(root: &Path, stem: &str, sets: &[&str]) -> Vec<PathBuf> {
+    let tables = ["md", "csv", "json"].map(|ending| format!("{stem}.{ending}"));
+    let plots = sets.iter().map(|set| format!("{stem}-{set}.svg"));
+    tables.into_iter().chain(plots).map(|name| root.join(name)).collect()
+}
+
+/// Writes them, each whole or not at all: Markdown, CSV, `all` as JSON, and a dataset's name with its plot for each.
+pub(crate) fn write_with_plots(
+    root: &Path,
+    stem: &str,
+    [markdown, csv]: [String; 2],
+    all: &impl Serialize,
+    plots: &[(&str, String)],
+) -> Result<(), TrainError> {
+    let sets: Vec<&str> = plots.iter().map(|(set, _)| *set).collect();
+    let texts = [markdown, csv, json(all)?];
+    let texts = texts.iter().chain(plots.iter().map(|(_, plot)| plot));
+    for (path, text) in paths_with_plots(root, stem, &sets).iter().zip(texts) {
+        dtkc_files::write(path, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn json(all: &impl Serialize) -> Result<String, TrainError> {
+    Ok(serde_json::to_string_pretty(all).map_err(std::io::Error::from)? + "\n")
 }
 
 /// `usps: 9,298 images, 10 classes, 10 clusters`

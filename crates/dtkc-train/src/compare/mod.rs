@@ -33,4 +33,4 @@ pub use cell::Cell;
 pub use child::STOP_WITH_INPUT;
 pub use record::{CellRecord, Place, Record, SetRecord, State};
 pub use run::{Failed, run};
-pub use variant::Variant;
+pub use variant::{Variant, methods_of};

@@ -60,6 +60,14 @@ impl Variant {
     }
 }
 
+/// The methods of variants, each once.
+pub fn methods_of(variants: &[Variant]) -> Vec<Method> {
+    let mut methods: Vec<Method> = variants.iter().map(Variant::method).collect();
+    methods.sort_unstable_by_key(|method| method.name());
+    methods.dedup();
+    methods
+}
+
 impl PartialEq for Variant {
     fn eq(&self, other: &Self) -> bool {
         self.method == other.method && self.changes == other.changes

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use dtkc_dataset::{DataError, h5};
+use dtkc_dataset::h5;
 use dtkc_files::Pending;
 use hdf5::H5Type;
 use ndarray::{ArrayView4, s};
@@ -132,7 +132,7 @@ struct Facts {
 impl Hdf5 {
     fn create(path: &Path, dims: Dims) -> Result<Self, TrainError> {
         let (pending, target) = (Pending::beside(path)?, path.to_owned());
-        let failed = |error: hdf5::Error| write_failed(&target, &error);
+        let failed = |error: hdf5::Error| h5::write_failed(&target, &error);
         let file = h5::create(pending.path()).map_err(failed)?;
         let maps = file.new_dataset::<f32>().shape(dims).create("maps").map_err(failed)?;
         let images = file.new_dataset::<u8>().shape(dims).create("images").map_err(failed)?;
@@ -150,7 +150,7 @@ impl Hdf5 {
     }
 
     fn failed(&self, error: &hdf5::Error) -> TrainError {
-        write_failed(&self.target, error)
+        h5::write_failed(&self.target, error).into()
     }
 
     fn finish(self) -> Result<(), TrainError> {
@@ -164,7 +164,7 @@ impl Hdf5 {
             file.flush()
         };
         // What the library has put off until now must not be lost: closing says so, dropping would not.
-        written().and_then(|()| file.close()).map_err(|error| write_failed(&target, &error))?;
+        written().and_then(|()| file.close()).map_err(|error| h5::write_failed(&target, &error))?;
         Ok(pending.commit()?)
     }
 }
@@ -176,10 +176,6 @@ fn write_row<T: H5Type>(dataset: &hdf5::Dataset, index: usize, row: &[T], [_, h,
 
 fn column<T: H5Type>(file: &hdf5::File, name: &str, values: &[T]) -> hdf5::Result<()> {
     file.new_dataset_builder().with_data(values).create(name).map(drop)
-}
-
-fn write_failed(path: &Path, error: &hdf5::Error) -> TrainError {
-    DataError::Write { path: path.to_owned(), reason: h5::cause(error) }.into()
 }
 
 #[cfg(test)]

@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::plot::plot;
 use super::{Course, Mismatch, MismatchTable};
-use crate::compare::files::csv_text;
+use crate::compare::files::{csv_text, paths_with_plots, write_with_plots};
 use crate::compare::grid::number;
 use crate::error::TrainError;
 
+/// What files are called.
+const STEM: &str = "mismatch";
 /// What must be known to read the tables.
 const LEGEND: &str = "NMI: of the labels with k-means on what the last block gives (at most 10,000 items); no label is used in training. \
                       Cosine: on the weights of blocks or layers, between the gradient of the terms that make clusters and that of another \
@@ -15,27 +17,14 @@ const LEGEND: &str = "NMI: of the labels with k-means on what the last block giv
                       clusters among its codes.";
 
 /// Where the files at `root` over these datasets are.
-pub fn paths<'a>(root: &Path, sets: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
-    let names = ["mismatch.md", "mismatch.csv", "mismatch.json"].map(String::from).into_iter();
-    names.chain(sets.map(plot_name)).map(|name| root.join(name)).collect()
-}
-
-fn plot_name(set: &str) -> String {
-    format!("mismatch-{set}.svg")
+pub fn paths(root: &Path, sets: &[&str]) -> Vec<PathBuf> {
+    paths_with_plots(root, STEM, sets)
 }
 
 /// Writes all files, each whole or not at all.
 pub fn write(root: &Path, mismatch: &Mismatch) -> Result<(), TrainError> {
-    let mut json = serde_json::to_string_pretty(mismatch).map_err(std::io::Error::from)?;
-    json.push('\n');
-    let texts = [("mismatch.md", markdown(mismatch)), ("mismatch.csv", csv(mismatch)), ("mismatch.json", json)];
-    for (name, text) in texts {
-        dtkc_files::write(&root.join(name), text.as_bytes())?;
-    }
-    for table in &mismatch.datasets {
-        dtkc_files::write(&root.join(plot_name(&table.name)), plot(table).as_bytes())?;
-    }
-    Ok(())
+    let plots: Vec<(&str, String)> = mismatch.datasets.iter().map(|table| (table.name.as_str(), plot(table))).collect();
+    write_with_plots(root, STEM, [markdown(mismatch), csv(mismatch)], mismatch, &plots)
 }
 
 /// A row for every course: where its NMI began, was highest and ended, and its cosines.

@@ -54,10 +54,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// The settings that make it so, as `compare --set` takes them.
-    pub fn sets(self, subjects: &[Subject]) -> Vec<String> {
-        let mut methods: Vec<Method> = subjects.iter().map(|subject| subject.variant.method()).collect();
-        methods.sort_unstable_by_key(|method| method.name());
-        methods.dedup();
+    pub fn sets(self, methods: &[Method]) -> Vec<String> {
         let of = |method: Method| match shares_pretraining(method).is_some() {
             true => vec![
                 format!("{method}.pretraining.epochs={}", self.epochs),
@@ -66,7 +63,7 @@ impl Schedule {
             false => vec![format!("{method}.plan.epochs={}", self.epochs)],
         };
         let every = format!("run.inside_every={}", self.every);
-        std::iter::once(every).chain(methods.into_iter().flat_map(of)).collect()
+        std::iter::once(every).chain(methods.iter().copied().flat_map(of)).collect()
     }
 }
 
@@ -74,13 +71,15 @@ impl Schedule {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::compare::methods_of;
 
     #[test]
     fn an_autoencoder_is_a_cell_like_others() {
         let subjects: Vec<Subject> =
             ["autoencoder", "ddc", "dtkc+lambda=0.1", "dtkc"].map(|t| t.parse().unwrap()).to_vec();
         assert_eq!((subjects[0].to_string().as_str(), subjects[0].variant.method()), ("autoencoder", Method::Dbc));
-        let sets = Schedule { epochs: 40, every: 5 }.sets(&subjects);
+        let variants: Vec<Variant> = subjects.iter().map(|subject| subject.variant.clone()).collect();
+        let sets = Schedule { epochs: 40, every: 5 }.sets(&methods_of(&variants));
         let expected = [
             "run.inside_every=5",
             "dbc.pretraining.epochs=40",

@@ -161,14 +161,11 @@ fn notes(asked: &Asked<'_>, dataset: &Dataset) -> Vec<String> {
 
 /// The rules of `fit`, on what the report shows.
 fn doubts(method: Method, past: &Past, agreed: &Agreed, seen: &Seen, sizes: &[u64]) -> Vec<Doubt> {
-    let own: Vec<&EpochRecord> =
-        past.records.iter().filter(|record| record.restart == past.chosen && record.stage.is_none()).collect();
-    let anew = own.iter().rposition(|record| record.regrouped).map_or(0, |last| last + 1);
-    let losses: Vec<f64> = own[anew..].iter().filter_map(|record| record.loss).collect();
-    let confidence = warnings::telling(method, seen.mean_confidence());
+    let losses = log::last_losses(&past.records, past.chosen);
+    let confidence = seen.mean_confidence();
     // A restart that goes on has not ended, and its loss may well be falling.
     let ended = past.ended().unwrap_or(crate::restart::Ended::Budget);
-    let found = Found { sizes, confidence, agreement: agreed.ari, losses: &losses, ended };
+    let found = Found { method, sizes, confidence, agreement: agreed.ari, losses: &losses, ended };
     let plain = |warnings::Doubt { sign, remedy }| Doubt { sign, remedy };
     warnings::doubts(&found).into_iter().map(plain).collect()
 }

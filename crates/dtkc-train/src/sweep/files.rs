@@ -7,41 +7,27 @@ use dtkc_human as human;
 
 use super::plot::plot;
 use super::{PointFigures, Sweep, SweepTable};
-use crate::compare::files::csv_text;
+use crate::compare::files::{csv_text, paths_with_plots, write_with_plots};
 use crate::compare::grid::number;
 use crate::compare::table::Spread;
 use crate::error::TrainError;
 
+/// What files are called.
+const STEM: &str = "sweep";
 /// What must be known to read the tables.
 const LEGEND: &str = "best: the restart with the lowest loss, which is chosen without labels; mean and sd over all restarts. \
                       Restart i of every point has the same seed. Losses of points with other losses cannot be compared.";
 
 /// Where the files of a sweep at `root` over these datasets are.
-pub fn paths<'a>(root: &Path, sets: impl Iterator<Item = &'a str>) -> Vec<PathBuf> {
-    let plots = sets.map(plot_name);
-    ["sweep.md", "sweep.csv", "sweep.json"]
-        .map(String::from)
-        .into_iter()
-        .chain(plots)
-        .map(|name| root.join(name))
-        .collect()
-}
-
-fn plot_name(set: &str) -> String {
-    format!("sweep-{set}.svg")
+pub fn paths(root: &Path, sets: &[&str]) -> Vec<PathBuf> {
+    paths_with_plots(root, STEM, sets)
 }
 
 /// Writes all files, each whole or not at all.
 pub fn write(root: &Path, sweep: &Sweep) -> Result<(), TrainError> {
-    let mut json = serde_json::to_string_pretty(sweep).map_err(std::io::Error::from)?;
-    json.push('\n');
-    for (name, text) in [("sweep.md", markdown(sweep)), ("sweep.csv", csv(sweep)), ("sweep.json", json)] {
-        dtkc_files::write(&root.join(name), text.as_bytes())?;
-    }
-    for table in &sweep.datasets {
-        dtkc_files::write(&root.join(plot_name(&table.name)), plot(&sweep.axes, table).as_bytes())?;
-    }
-    Ok(())
+    let plot = |table: &SweepTable| plot(&sweep.axes, table);
+    let plots: Vec<(&str, String)> = sweep.datasets.iter().map(|table| (table.name.as_str(), plot(table))).collect();
+    write_with_plots(root, STEM, [markdown(sweep), csv(sweep)], sweep, &plots)
 }
 
 /// The tables as Markdown, padded so that they read well as they are.

@@ -14,8 +14,9 @@ use crate::restart::Restart;
 
 /// Items whose features are clustered, at most: enough for a third digit, and they fit any memory.
 const ITEMS: usize = 10_000;
-/// Values of all features together, at most (1 GiB); fewer items are taken where a backbone says more.
-const VALUES: usize = 1 << 28;
+/// Values of all features together, at most (256 MiB, of which k-means makes a copy); fewer items are taken where a backbone
+/// says more.
+const VALUES: usize = 1 << 26;
 /// Items of a forward pass.
 const CHUNK: usize = 500;
 /// Batches over which cosines are averaged.
