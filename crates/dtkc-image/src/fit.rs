@@ -18,6 +18,14 @@ pub struct Picture<'a> {
     pub orientation: Orientation,
 }
 
+impl Picture<'_> {
+    /// Height and width once it is turned.
+    pub fn upright(&self) -> (usize, usize) {
+        let Size { height, width } = Size { height: self.height, width: self.width }.turned(self.orientation);
+        (height, width)
+    }
+}
+
 /// Brings pictures to a size.
 #[derive(Debug, Default)]
 pub struct Fitter {

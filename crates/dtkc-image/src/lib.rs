@@ -10,12 +10,14 @@ mod color;
 mod contain;
 mod decode;
 mod error;
+mod fingerprint;
 mod fit;
 mod limits;
 mod prepare;
 mod walk;
 
 pub use color::flatten;
+pub use fingerprint::{Fingerprint, Hash, VIEWS};
 pub use limits::{Cost, Limits, Probe, probe};
 pub use prepare::Preparer;
 

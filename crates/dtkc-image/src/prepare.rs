@@ -5,8 +5,9 @@ use image::metadata::Orientation;
 
 use crate::color::rgb_to_gray;
 use crate::decode::{Decoded, decode};
+use crate::fingerprint::Fingerprinter;
 use crate::fit::{Fitter, Picture};
-use crate::{Cost, Limits, error};
+use crate::{Cost, Fingerprint, Limits, error};
 
 /// A buffer larger than this is given back after use, so that one huge photo does not stay for ever.
 const KEEP_BYTES: usize = 32 << 20;
@@ -32,12 +33,36 @@ pub struct Preparer {
     limits: Limits,
     pixels: Vec<u8>,
     fitter: Fitter,
+    prints: Option<Prints>,
+}
+
+/// Where fingerprints are asked for: what takes them, and the last one.
+#[derive(Debug, Default)]
+struct Prints {
+    taker: Fingerprinter,
+    last: Option<Fingerprint>,
 }
 
 impl Preparer {
     /// A preparer for such images, within those limits.
     pub fn new(spec: ImageSpec, limits: Limits) -> Self {
-        Self { spec, limits, pixels: Vec::new(), fitter: Fitter::default() }
+        Self { spec, limits, pixels: Vec::new(), fitter: Fitter::default(), prints: None }
+    }
+
+    /// The same, which takes fingerprints, too: of every image that it makes ready, before it is brought to its size.
+    pub fn with_fingerprints(self) -> Self {
+        Self { prints: Some(Prints::default()), ..self }
+    }
+
+    /// Another of the same kind, for one that a panic may have left half done.
+    pub fn afresh(&self) -> Self {
+        let new = Self::new(self.spec, self.limits);
+        if self.prints.is_some() { new.with_fingerprints() } else { new }
+    }
+
+    /// The fingerprint of the image that was made ready last, once.
+    pub fn take_fingerprint(&mut self) -> Option<Fingerprint> {
+        self.prints.as_mut()?.last.take()
     }
 
     /// What images are turned into.
@@ -75,6 +100,7 @@ impl Preparer {
         let decoded = decode(bytes, &self.limits, self.spec.color, &mut self.pixels, admit);
         let result = decoded.and_then(|Decoded { width, height, color, orientation }| {
             let picture = Picture { pixels: &self.pixels, height, width, color, orientation };
+            remember(&mut self.prints, &picture, bytes.len() as u64, &mut self.fitter)?;
             self.fitter.fit(&picture, &self.spec, out)
         });
         if self.pixels.capacity() > KEEP_BYTES {
@@ -96,9 +122,21 @@ impl Preparer {
         if color == Color::Rgb && self.spec.color == Color::Gray {
             rgb_to_gray(pixels, &mut self.pixels);
             let picture = Picture { pixels: &self.pixels, height, width, color: Color::Gray, orientation };
+            remember(&mut self.prints, &picture, 0, &mut self.fitter)?;
             return self.fitter.fit(&picture, &self.spec, out);
         }
-        self.fitter.fit(&Picture { pixels, height, width, color, orientation }, &self.spec, out)
+        let picture = Picture { pixels, height, width, color, orientation };
+        remember(&mut self.prints, &picture, 0, &mut self.fitter)?;
+        self.fitter.fit(&picture, &self.spec, out)
+    }
+
+    /// The fingerprint alone, of pixels that are as the model wants them; `None` where no fingerprints are asked for.
+    pub fn fingerprint(&mut self, pixels: &[u8], shape: ImageShape) -> Result<Option<Fingerprint>, ItemError> {
+        let color = shape.color().ok_or_else(|| error::wrong_channels(shape.channels))?;
+        let ImageShape { height, width, .. } = shape;
+        let picture = Picture { pixels, height, width, color, orientation: Orientation::NoTransforms };
+        remember(&mut self.prints, &picture, 0, &mut self.fitter)?;
+        Ok(self.take_fingerprint())
     }
 
     fn check_out(&self, out: &[u8]) -> Result<(), ItemError> {
@@ -111,6 +149,19 @@ impl Preparer {
         }
         Ok(())
     }
+}
+
+/// Takes the fingerprint of a picture, where fingerprints are asked for.
+fn remember(
+    prints: &mut Option<Prints>,
+    picture: &Picture<'_>,
+    bytes: u64,
+    fitter: &mut Fitter,
+) -> Result<(), ItemError> {
+    if let Some(Prints { taker, last }) = prints {
+        *last = Some(taker.of(picture, bytes, fitter)?);
+    }
+    Ok(())
 }
 
 /// A side that does not fit is beyond every limit anyway.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use dtkc_image::Limits;
+use dtkc_image::{Fingerprint, Limits};
 use dtkc_item::{ItemError, Items};
 
 use crate::{Assignment, Assignments, InferError, ModelFile, Prepared, RawItem, Runtime, SessionOptions, Worker};
@@ -26,6 +26,8 @@ pub struct PoolOptions {
     pub limits: Limits,
     /// Whether the prepared items come back with the answers.
     pub keep_items: bool,
+    /// Whether fingerprints of the images come with the answers.
+    pub fingerprints: bool,
 }
 
 impl Default for PoolOptions {
@@ -38,6 +40,7 @@ impl Default for PoolOptions {
             session: SessionOptions::default(),
             limits: Limits::default(),
             keep_items: false,
+            fingerprints: false,
         }
     }
 }
@@ -78,6 +81,8 @@ pub struct Answers {
     pub assignments: Assignments,
     /// Those items as the model saw them, when the pool keeps them.
     pub items: Option<Items>,
+    /// What they look like, when the pool takes fingerprints; empty otherwise.
+    pub fingerprints: Vec<Fingerprint>,
 }
 
 impl Answers {
@@ -148,8 +153,11 @@ impl<T: Send + 'static> Pool<T> {
         let in_flight = count + options.queue.max(1);
         let (tasks, waiting) = bounded::<Waiting<T>>(in_flight);
         let (order, replies) = bounded(in_flight);
-        let worker = |_| Worker::new(runtime, model, &options.session, options.limits);
-        let workers = (0..count).map(worker).collect::<Result<Vec<_>, _>>()?;
+        let worker = |_| {
+            let worker = Worker::new(runtime, model, &options.session, options.limits)?;
+            Ok(if options.fingerprints { worker.with_fingerprints() } else { worker })
+        };
+        let workers = (0..count).map(worker).collect::<Result<Vec<_>, InferError>>()?;
         let mut threads = Threads(Vec::new());
         // After the threads: should one fail to start, the feeder goes first, and the others end.
         let feeder = Feeder { tasks, order };
@@ -208,10 +216,13 @@ fn work<T>(mut worker: Worker, keep_items: bool, waiting: &Receiver<Waiting<T>>,
         if abandoned.load(Ordering::Relaxed) {
             continue;
         }
-        let outcome = answer(&mut worker, work, &mut batch).map(|assignments| Answers {
+        let assigned = answer(&mut worker, work, &mut batch);
+        let fingerprints = worker.take_fingerprints();
+        let outcome = assigned.map(|assignments| Answers {
             rows: std::mem::take(&mut batch.rows),
             assignments,
             items: keep_items.then(|| std::mem::replace(&mut batch.items, Items::empty(worker.shape()))),
+            fingerprints,
         });
         // Nobody may be waiting any more; then the answer is not needed.
         let _ = reply.send(Finished { tag, outcome });

@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use dtkc_image::{Limits, Preparer};
+use dtkc_image::{Fingerprint, Limits, Preparer};
 use dtkc_item::{ImageShape, ItemError, ItemShape, Items};
 
 use crate::item::{not_a_sequence, not_an_image};
@@ -42,6 +42,8 @@ impl Prepared {
 pub struct Worker {
     session: Session,
     ready: Ready,
+    /// Of the images that were made ready, where they are asked for.
+    fingerprints: Vec<Fingerprint>,
 }
 
 /// What makes items ready.
@@ -64,7 +66,21 @@ impl Worker {
             (None, Some(spec)) => Ready::Sequences(spec),
             (None, None) => return Err(session.failed("it takes neither images nor sequences")),
         };
-        Ok(Self { session, ready })
+        Ok(Self { session, ready, fingerprints: Vec::new() })
+    }
+
+    /// The same, which takes fingerprints of images, too.
+    pub fn with_fingerprints(self) -> Self {
+        let ready = match self.ready {
+            Ready::Images(preparer) => Ready::Images(Box::new(preparer.with_fingerprints())),
+            sequences => sequences,
+        };
+        Self { ready, ..self }
+    }
+
+    /// The fingerprints of the images that can be used of what was made ready since they were taken last.
+    pub fn take_fingerprints(&mut self) -> Vec<Fingerprint> {
+        std::mem::take(&mut self.fingerprints)
     }
 
     /// What the model takes.
@@ -98,12 +114,15 @@ impl Worker {
             (_, Ready::Images(_)) => Err(not_an_image()),
             (_, Ready::Sequences(_)) => Err(not_a_sequence()),
         };
+        if let (Ok(()), Ready::Images(preparer)) = (&made, &mut self.ready) {
+            self.fingerprints.extend(preparer.take_fingerprint());
+        }
         batch.rows.push(made.map(|()| place));
     }
 
     /// The same for items that need no decoding. Those of the model's own shape go to it as they are.
     pub fn prepare_items(&mut self, items: Items, batch: &mut Prepared) -> Result<(), InferError> {
-        match (items, &self.ready) {
+        match (items, &mut self.ready) {
             (Items::Images { shape, pixels }, Ready::Images(preparer)) => {
                 let each = shape.len();
                 if each == 0 || !pixels.len().is_multiple_of(each) {
@@ -111,6 +130,11 @@ impl Worker {
                     return Err(InferError::Pixels { count, each, found: pixels.len() });
                 }
                 if shape == preparer.spec().shape() {
+                    for pixels in pixels.chunks_exact(each) {
+                        // Images that the model takes as they are cannot be wrong in any other way.
+                        let taken = preparer.fingerprint(pixels, shape);
+                        self.fingerprints.extend(taken.map_err(|error| self.session.failed(error.message))?);
+                    }
                     batch.rows = (0..pixels.len() / each).map(Ok).collect();
                     batch.items = Items::Images { shape, pixels };
                 } else {
@@ -139,7 +163,7 @@ fn add_image(item: &impl Prepare, preparer: &mut Preparer, pixels: &mut Vec<u8>)
     pixels.resize(start + preparer.spec().bytes(), 0);
     let made = catch_unwind(AssertUnwindSafe(|| item.prepare(preparer, &mut pixels[start..])));
     let made = made.unwrap_or_else(|_| {
-        *preparer = Preparer::new(preparer.spec(), preparer.limits());
+        *preparer = preparer.afresh();
         Err(ItemError::panicked())
     });
     if made.is_err() {
