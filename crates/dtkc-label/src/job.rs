@@ -42,6 +42,9 @@ pub struct Settings {
     pub max_pixels: u64,
     /// The folder of `--sort-into`.
     pub sort_into: Option<PathBuf>,
+    /// Where copies are looked for: the most bits in which their hashes differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicates: Option<u32>,
 }
 
 impl Settings {

@@ -262,6 +262,15 @@ impl Reader {
     }
 }
 
+/// Shows every row in the journal of `output`, in order.
+pub fn for_each(output: &Path, seen: &mut dyn FnMut(&Row) -> Result<()>) -> Result<()> {
+    let mut reader = Reader::open(output)?;
+    while let Some(rows) = reader.next_block()? {
+        rows.iter().try_for_each(&mut *seen)?;
+    }
+    Ok(())
+}
+
 fn read_full(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {

@@ -8,10 +8,11 @@ use dtkc_files::{Sources, refuse_existing, refuse_twins};
 use dtkc_item::{ItemKind, Items};
 use dtkc_observe::Observer;
 
+use crate::duplicates::{self, Counts, Found, Store, sidecar};
 use crate::error::{LabelError, Result};
 use crate::failures;
 use crate::finish::{Target, Writing};
-use crate::gallery::{self, About, Picks};
+use crate::gallery::{self, About, CopyPicks, Picks, Shown};
 use crate::job::{self, Job, Settings, State};
 use crate::output::{self, Format, Held, Stored};
 use crate::row::Row;
@@ -40,6 +41,8 @@ pub struct Merged {
     pub kind: ItemKind,
     /// Where the failures are listed, if there are any.
     pub failed_list: Option<PathBuf>,
+    /// The copies, where the parts were made to find them.
+    pub duplicates: Option<Counts>,
     /// Whether it was stopped before the end; then nothing was written.
     pub interrupted: bool,
 }
@@ -82,37 +85,60 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
     };
     let kind = settings.item().kind();
     let total = jobs.iter().map(|job| job.rows).sum();
+    let mut copies = match settings.duplicates {
+        // What was never divided has its table already.
+        Some(most) if jobs.len() > 1 => find_copies(&paths, most, options, observer)?,
+        _ => None,
+    };
     observer.begin("merge", "rows", Some(total));
     let mut tally = Tally::new(&settings.layout);
     let mut picks = Picks::new(settings.layout.clusters(), options.gallery.as_ref().map_or(0, |(_, each)| *each));
     let writing = join(parts, &target, total, observer, &mut |row| {
         tally.add(row);
         picks.add(row);
+        if let Some(copies) = &mut copies {
+            copies.hear(row, &settings.layout);
+        }
     });
     observer.end();
     let summary = tally.summary()?;
     let Some(writing) = writing? else {
-        return Ok(Merged { summary, kind, failed_list: None, interrupted: true });
+        return Ok(Merged { summary, kind, failed_list: None, duplicates: None, interrupted: true });
     };
     let failed_list = writing.finish()?;
     Job::new(State::Complete, summary.images, Shard::WHOLE, &settings).write(&options.output)?;
+    let duplicates = copies.as_ref().map(|copies| copies.write(&options.output)).transpose()?;
     if let Some((page, _)) = &options.gallery {
-        write_gallery(page, &settings, &picks, &summary)?;
+        write_gallery(
+            page,
+            &settings,
+            &Shown { summary: &summary, picks: &picks, copies: CopyPicks::of(copies.as_ref()) },
+        )?;
     }
-    Ok(Merged { summary, kind, failed_list, interrupted: false })
+    Ok(Merged { summary, kind, failed_list, duplicates, interrupted: false })
+}
+
+/// Copies among the images of all parts. `None` where the search was stopped: the observer then stops the rest, too.
+fn find_copies(paths: &[PathBuf], most: u32, options: &MergeOptions, observer: &dyn Observer) -> Result<Option<Found>> {
+    refuse_existing(&duplicates::path_for(&options.output), options.force)?;
+    let mut store = Store::default();
+    paths.iter().try_for_each(|part| sidecar::read(part, &mut store))?;
+    Ok(Found::search(store, most, observer))
 }
 
 /// No output may be a part or what lies beside one, or another output; one that is there already must be meant.
 fn check_outputs(options: &MergeOptions) -> Result<()> {
     let mut sources = Sources::of(&options.parts);
     for part in &options.parts {
-        [job::path_for(part), failures::path_for(part)].iter().for_each(|path| sources.add(path));
+        let beside = [job::path_for(part), failures::path_for(part), sidecar::path_for(part)];
+        beside.iter().for_each(|path| sources.add(path));
     }
     let page = options.gallery.as_ref().map(|(path, _)| path);
     let named: Vec<&Path> =
         [Some(&options.output), options.failed.as_ref(), page].into_iter().flatten().map(PathBuf::as_path).collect();
     let list = failures::path_for(&options.output);
-    let beside = [job::path_for(&options.output), options.failed.clone().unwrap_or(list)];
+    let copies = duplicates::path_for(&options.output);
+    let beside = [job::path_for(&options.output), options.failed.clone().unwrap_or(list), copies];
     for out in named.iter().copied().chain(beside.iter().map(PathBuf::as_path)) {
         sources.refuse(out)?;
     }
@@ -122,12 +148,13 @@ fn check_outputs(options: &MergeOptions) -> Result<()> {
 
 /// The parts without the lists that lie beside them: `part-*.csv` means all.
 fn without_lists(paths: &[PathBuf]) -> Vec<PathBuf> {
-    let beside = |path: &PathBuf| [failures::path_for(path), failures::passed_path_for(path)];
+    let beside =
+        |path: &PathBuf| [failures::path_for(path), failures::passed_path_for(path), duplicates::path_for(path)];
     let lists: BTreeSet<PathBuf> = paths.iter().flat_map(beside).collect();
     paths.iter().filter(|path| !lists.contains(*path)).cloned().collect()
 }
 
-fn write_gallery(page: &Path, settings: &Settings, picks: &Picks, summary: &Summary) -> Result<()> {
+fn write_gallery(page: &Path, settings: &Settings, shown: &Shown<'_>) -> Result<()> {
     if settings.inputs.iter().any(|input| input == "-") {
         return Err(LabelError::Settings(
             "the inputs were listed on standard input, so --gallery cannot find them again".into(),
@@ -140,7 +167,7 @@ fn write_gallery(page: &Path, settings: &Settings, picks: &Picks, summary: &Summ
         min_confidence: settings.layout.min_confidence,
         kind: settings.item().kind(),
     };
-    gallery::write(page, &settings.open_inputs()?, settings.limits(), picks, summary, &about)
+    gallery::write(page, &settings.open_inputs()?, settings.limits(), shown, &about)
 }
 
 fn read_job(part: &Path) -> Result<Job> {

@@ -11,6 +11,7 @@ use dtkc_infer::{Answers, Finished, ModelFile, Pool};
 use dtkc_item::{ItemRef, ItemShape, Items};
 use dtkc_source::{Body, Found};
 
+use crate::duplicates::Print;
 use crate::error::{LabelError, Result};
 use crate::feed::{self, Fed, FeedOptions, Item, Past};
 use crate::row::{Label, Row};
@@ -110,6 +111,11 @@ fn label(plan: &Plan<'_>, answers: &Answers, at: usize) -> Result<Label> {
         margin: best.margin,
         probabilities: if plan.probabilities { assigned.probabilities.row(at).to_vec() } else { Vec::new() },
         embedding: if plan.embedding { assigned.embedding.row(at).to_vec() } else { Vec::new() },
+        // There are none unless the pool takes them.
+        print: answers
+            .fingerprints
+            .get(at)
+            .map(|look| Box::new(Print::new(look.clone(), assigned.embedding.row(at).iter().copied()))),
     })
 }
 

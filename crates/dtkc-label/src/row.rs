@@ -2,6 +2,8 @@
 
 use dtkc_item::ItemError;
 
+use crate::duplicates::Print;
+
 /// What is known of one image after labelling.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
@@ -32,6 +34,8 @@ pub struct Label {
     pub probabilities: Vec<f32>,
     /// The embedding; empty unless asked for.
     pub embedding: Vec<f32>,
+    /// What copies of the image are found by; only on the way to the output, and only if asked for.
+    pub print: Option<Box<Print>>,
 }
 
 /// Why an image has no label, as one column of text: the code, a colon, the sentence.
@@ -49,6 +53,7 @@ pub fn parse_error(text: &str) -> ItemError {
 
 const LABELLED: u8 = 1;
 const TRUTH: u8 = 2;
+const PRINT: u8 = 4;
 
 impl Row {
     /// Appends the row to `out` in the journal's binary form.
@@ -56,7 +61,8 @@ impl Row {
         let labelled = if self.outcome.is_ok() { LABELLED } else { 0 };
         let truth = if self.truth.is_some() { TRUTH } else { 0 };
         out.extend(self.index.to_le_bytes());
-        out.push(labelled | truth);
+        let print = self.outcome.as_ref().ok().and_then(|label| label.print.as_deref());
+        out.push(labelled | truth | if print.is_some() { PRINT } else { 0 });
         put_text(out, &self.path);
         if let Some(truth) = &self.truth {
             put_text(out, truth);
@@ -70,6 +76,9 @@ impl Row {
                 }
                 put_floats(out, &label.probabilities);
                 put_floats(out, &label.embedding);
+                if let Some(print) = print {
+                    print.encode(out);
+                }
             }
             Err(error) => {
                 put_text(out, &error.code);
@@ -93,6 +102,7 @@ impl Row {
                 margin: f32::from_le_bytes(take(bytes)?),
                 probabilities: take_floats(bytes)?,
                 embedding: take_floats(bytes)?,
+                print: if flags & PRINT != 0 { Some(Box::new(Print::decode(bytes)?)) } else { None },
             })
         } else {
             Err(ItemError::new(take_text(bytes)?, take_text(bytes)?))
@@ -111,7 +121,7 @@ fn put_floats(out: &mut Vec<u8>, values: &[f32]) {
     out.extend(values.iter().flat_map(|v| v.to_le_bytes()));
 }
 
-fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (head, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
     Some(*head)
@@ -138,6 +148,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::duplicates::print::tests::print;
 
     prop_compose! {
         fn label()(
@@ -145,7 +156,7 @@ pub(crate) mod tests {
             probabilities in prop::collection::vec(0f32..1.0, 0..4), embedding in prop::collection::vec(-9f32..9.0, 0..4),
         ) -> Label {
             let margin = confidence - second_confidence;
-            Label { cluster, confidence, second, second_confidence, margin, probabilities, embedding }
+            Label { cluster, confidence, second, second_confidence, margin, probabilities, embedding, print: None }
         }
     }
 
@@ -161,7 +172,14 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn rows_survive_the_journal(rows in prop::collection::vec(row(), 0..5)) {
+        fn rows_survive_the_journal(
+            mut rows in prop::collection::vec(row(), 0..5), prints in prop::collection::vec(prop::option::of(print()), 5),
+        ) {
+            for (row, print) in rows.iter_mut().zip(prints) {
+                if let Ok(label) = &mut row.outcome {
+                    label.print = print.map(Box::new);
+                }
+            }
             let mut bytes = Vec::new();
             rows.iter().for_each(|row| row.encode(&mut bytes));
             let mut rest = bytes.as_slice();

@@ -141,6 +141,12 @@ fn what_cannot_be_used_fails_alone_or_is_refused_with_both_numbers() {
     writer.finish().unwrap();
     let said = label(&place, "--input one.h5 --output no.csv");
     assert!(said.code != 0 && said.err.contains("has 1 value a step and the model takes 2"), "{}", said.err);
+    let said = label(&place, "--input holes.ts --output no.csv --duplicates");
+    assert!(
+        said.code == 2 && said.err.contains("what images look like, and the model takes sequences"),
+        "{}",
+        said.err
+    );
     place.write("image.png", files::gray_png(4, 4, 7));
     let said = label(&place, "--input image.png --output no.csv");
     assert!(said.code != 0 && said.err.contains("it holds images, and the model takes sequences"), "{}", said.err);

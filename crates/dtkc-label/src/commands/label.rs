@@ -25,6 +25,7 @@ Examples:
   dtkc-label --model animals.onnx --input photos/ --output labels.parquet --gallery clusters.html
   dtkc-label --model animals.onnx --input 'shards/*.tar' --output labels.jsonl --probabilities
   dtkc-label --model animals.onnx --input photos/ --output labels.csv --sort-into sorted --min-confidence 0.8
+  dtkc-label --model animals.onnx --input photos/ --output labels.csv --duplicates --gallery clusters.html
   find /data -name '*.jpg' | dtkc-label --model animals.onnx --input - --output -
   dtkc-label --model mnist --input digits.h5 --output part-2.csv --shard 2/8
   dtkc-label merge part-*.csv --output labels.csv
@@ -100,6 +101,22 @@ pub struct LabelArgs {
     /// Images of each kind and cluster on that page
     #[arg(long, value_name = "N", default_value_t = 12, requires = "gallery", help_heading = "Beside the rows")]
     gallery_images: usize,
+
+    /// Find images that are the same but for size, compression, brightness or small cuts, and list them in
+    /// OUT.duplicates.csv: the one to keep first, then its copies
+    #[arg(long, help_heading = "Beside the rows")]
+    duplicates: bool,
+
+    /// How much copies may differ: bits of 256 of what an image looks like. Lower for drawings that resemble each other
+    #[arg(
+        long,
+        value_name = "BITS",
+        default_value_t = dtkc_label::duplicates::DISTANCE,
+        value_parser = clap::value_parser!(u32).range(0..=96),
+        requires = "duplicates",
+        help_heading = "Beside the rows"
+    )]
+    duplicate_distance: u32,
 
     /// Where images that failed are listed [default: OUT.failed.csv]
     #[arg(long, value_name = "FILE.csv", help_heading = "Beside the rows")]
@@ -240,6 +257,7 @@ impl LabelArgs {
                 "failed_list": outcome.failed_list,
                 "passed_over": outcome.fed.passed.counts(),
                 "passed_over_list": outcome.passed_list,
+                "duplicates": outcome.duplicates,
             });
             report::json(&outcome.summary, outcome.seconds, outcome.processed, more)?;
         } else if !self.quiet {
@@ -293,6 +311,7 @@ impl LabelArgs {
             reads,
             sort: self.sort_into.clone().map(|root| (root, self.sort_how)),
             gallery: self.gallery.clone().map(|page| (page, self.gallery_images)),
+            duplicates: self.duplicates.then_some(self.duplicate_distance),
         })
     }
 
@@ -319,6 +338,10 @@ impl LabelArgs {
             if let Some(place) = place.as_ref().filter(|_| !outcome.fed.stopped) {
                 eprintln!("{what} {}", place.display());
             }
+        }
+        report::duplicates(outcome.duplicates.as_ref());
+        if self.duplicates && self.shard.is_some_and(|shard| shard.count > 1) && !outcome.fed.stopped {
+            eprintln!("near-duplicates are found when `dtkc-label merge` joins the shards");
         }
         let passed = &outcome.fed.passed;
         let place =

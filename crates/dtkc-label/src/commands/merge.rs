@@ -16,7 +16,7 @@ Examples:
   dtkc-label merge part-*.parquet --output labels.parquet --gallery clusters.html
 
 Every shard must be there, complete, with the .job.json that lies beside it. The result is what one undivided run
-gives. Parts and result may have different endings; an .h5 result needs .h5 parts.";
+gives; where the shards were given --duplicates, near-duplicates are found here. Parts and result may have different endings; an .h5 result needs .h5 parts.";
 
 /// Joins the parts of a sharded run to the undivided result
 #[derive(Args)]
@@ -71,10 +71,11 @@ impl MergeArgs {
         }
         if self.json {
             let seconds = started.elapsed().as_secs_f64();
-            let more = json!({ "failed_list": merged.failed_list });
+            let more = json!({ "failed_list": merged.failed_list, "duplicates": merged.duplicates });
             report::json(&merged.summary, seconds, merged.summary.images, more)?;
         } else if !self.quiet {
             report::table(&merged.summary, merged.kind, false)?;
+            report::duplicates(merged.duplicates.as_ref());
         }
         report::warn_failures(&merged.summary, merged.kind, merged.failed_list.as_deref());
         Ok(())

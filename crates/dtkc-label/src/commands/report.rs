@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use dtkc_item::ItemKind;
+use dtkc_label::duplicates::Counts;
 use dtkc_label::table;
 use dtkc_label::tally::Summary;
 use serde_json::{Value, json};
@@ -28,6 +29,19 @@ pub fn json(summary: &Summary, seconds: f64, processed: u64, more: Value) -> any
     }
     writeln!(std::io::stdout(), "{value:#}")?;
     Ok(())
+}
+
+/// One line on copies, where they were looked for.
+pub fn duplicates(counts: Option<&Counts>) {
+    let Some(Counts { groups, surplus, table, .. }) = counts else { return };
+    let count = |n: &usize| dtkc_human::count(*n as u64);
+    match surplus {
+        0 => eprintln!("no image is a near-duplicate of another"),
+        1 => eprintln!("1 image is a near-duplicate of another: {}", table.display()),
+        _ => {
+            eprintln!("{} images are near-duplicates of {} others: {}", count(surplus), count(groups), table.display())
+        }
+    }
 }
 
 /// One line on what failed, and where to look.

@@ -3,15 +3,17 @@
 //! During the run only the best and the worst rows of each cluster are remembered; at the end the input is visited
 //! once more and just those images are read. The page holds everything it needs: styles, script and thumbnails.
 
+mod copies;
 mod curves;
 mod page;
 mod picks;
 mod thumbnail;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
+pub use copies::CopyPicks;
 use dtkc_image::Limits;
 use dtkc_item::Items;
 use dtkc_source::BodyReader;
@@ -23,23 +25,37 @@ use crate::error::Result;
 use crate::source::{Inputs, Origin};
 use crate::tally::Summary;
 
+/// What the page shows.
+pub struct Shown<'a> {
+    /// The figures.
+    pub summary: &'a Summary,
+    /// Images of the clusters.
+    pub picks: &'a Picks,
+    /// Near-duplicates, where they were looked for.
+    pub copies: Option<CopyPicks>,
+}
+
+impl Shown<'_> {
+    /// The positions of all images that are shown.
+    fn indices(&self) -> BTreeSet<u64> {
+        let copies = self.copies.iter().flat_map(CopyPicks::indices);
+        self.picks.indices().into_iter().chain(copies).collect()
+    }
+}
+
 /// Writes the page.
-pub fn write(
-    path: &Path,
-    inputs: &Inputs,
-    limits: Limits,
-    picks: &Picks,
-    summary: &Summary,
-    about: &About,
-) -> Result<()> {
-    let thumbnails = read_thumbnails(inputs, limits, picks)?;
-    let html = page::render(summary, picks, &thumbnails, about);
+pub fn write(path: &Path, inputs: &Inputs, limits: Limits, shown: &Shown<'_>, about: &About) -> Result<()> {
+    let thumbnails = read_thumbnails(inputs, limits, &shown.indices())?;
+    let html = page::render(shown, &thumbnails, about);
     Ok(dtkc_files::write(path, html.as_bytes())?)
 }
 
 /// A `data:` address for each picked image, by index. What cannot be read any more is left out.
-fn read_thumbnails(inputs: &Inputs, limits: Limits, picks: &Picks) -> Result<BTreeMap<u64, thumbnail::Thumbnail>> {
-    let wanted = picks.indices();
+fn read_thumbnails(
+    inputs: &Inputs,
+    limits: Limits,
+    wanted: &BTreeSet<u64>,
+) -> Result<BTreeMap<u64, thumbnail::Thumbnail>> {
     let Some(&last) = wanted.last() else { return Ok(BTreeMap::new()) };
     let mut thumbnails = BTreeMap::new();
     let mut curves = Curves::default();

@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use dtkc_item::ItemKind;
 
+use super::Shown;
+use super::copies::{CopyPick, CopyPicks};
 use super::picks::{Pick, Picks};
 use super::thumbnail::Thumbnail;
 use crate::tally::{ClusterSummary, Summary};
@@ -29,7 +31,8 @@ pub struct About {
 }
 
 /// The whole page.
-pub fn render(summary: &Summary, picks: &Picks, thumbnails: &BTreeMap<u64, Thumbnail>, about: &About) -> String {
+pub fn render(shown: &Shown<'_>, thumbnails: &BTreeMap<u64, Thumbnail>, about: &About) -> String {
+    let Shown { summary, picks, copies } = shown;
     let largest = summary.clusters.iter().map(|c| c.images).max().unwrap_or(0);
     let mut clusters = String::new();
     for cluster in &summary.clusters {
@@ -41,8 +44,9 @@ pub fn render(summary: &Summary, picks: &Picks, thumbnails: &BTreeMap<u64, Thumb
         ("script", SCRIPT.to_owned()),
         ("model", escape(&about.model)),
         ("inputs", escape(&inputs_line(&about.inputs))),
-        ("facts", facts(summary, about.kind)),
+        ("facts", facts(summary, about.kind, copies.as_ref())),
         ("clusters", clusters),
+        ("copies", copies.as_ref().map_or(String::new(), |copies| section_of_copies(copies, thumbnails))),
     ];
     fill(TEMPLATE, &parts)
 }
@@ -66,7 +70,7 @@ fn inputs_line(inputs: &[String]) -> String {
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
-fn facts(summary: &Summary, kind: ItemKind) -> String {
+fn facts(summary: &Summary, kind: ItemKind, copies: Option<&CopyPicks>) -> String {
     let used = summary.clusters.iter().filter(|c| c.images > 0).count();
     let mut facts = vec![
         (kind.name(), dtkc_human::count(summary.images)),
@@ -77,6 +81,9 @@ fn facts(summary: &Summary, kind: ItemKind) -> String {
     }
     if summary.failed > 0 {
         facts.push(("failed", dtkc_human::count(summary.failed)));
+    }
+    if let Some(copies) = copies {
+        facts.push(("near-duplicates", dtkc_human::count(copies.surplus as u64)));
     }
     if let Some(scores) = &summary.scores {
         facts.push(("ACC", format!("{:.3}", scores.acc)));
@@ -135,13 +142,7 @@ fn strip(out: &mut String, title: &str, picks: &[&Pick], thumbnails: &BTreeMap<u
     for pick in picks {
         let second = about.names.get(pick.second as usize).map_or("", String::as_str);
         let path = escape(&pick.path);
-        let picture = match thumbnails.get(&pick.index) {
-            Some(thumbnail) => {
-                let class = if thumbnail.tiny { " class=\"tiny\"" } else { "" };
-                format!("<img{class} loading=\"lazy\" alt=\"{path}\" src=\"{}\">", thumbnail.source)
-            }
-            None => "<span class=\"gone\">not readable</span>".to_owned(),
-        };
+        let picture = picture(thumbnails.get(&pick.index), &path);
         let unsure = about.min_confidence.is_some_and(|minimum| pick.confidence < minimum);
         let _ = write!(
             out,
@@ -152,6 +153,59 @@ fn strip(out: &mut String, title: &str, picks: &[&Pick], thumbnails: &BTreeMap<u
         );
     }
     *out += "</ul>\n";
+}
+
+/// An image; `path` is escaped already.
+fn picture(thumbnail: Option<&Thumbnail>, path: &str) -> String {
+    match thumbnail {
+        Some(thumbnail) => {
+            let class = if thumbnail.tiny { " class=\"tiny\"" } else { "" };
+            format!("<img{class} loading=\"lazy\" alt=\"{path}\" src=\"{}\">", thumbnail.source)
+        }
+        None => "<span class=\"gone\">not readable</span>".to_owned(),
+    }
+}
+
+fn section_of_copies(copies: &CopyPicks, thumbnails: &BTreeMap<u64, Thumbnail>) -> String {
+    let count = |n: usize| dtkc_human::count(n as u64);
+    let said = match (copies.total, copies.groups.len()) {
+        (0, _) => "No image is a near-duplicate of another.".to_owned(),
+        (total, shown) => format!(
+            "<b>{}</b> could go, of <b>{}</b> groups{}. The image to keep comes first: the largest. The number is how many of 256 \
+             bits of what it looks like differ from that.",
+            count(copies.surplus),
+            count(total),
+            if shown < total { format!("; the {shown} largest are shown") } else { String::new() },
+        ),
+    };
+    let mut out = format!(
+        "<section class=\"copies\" id=\"copies\"><div class=\"cluster\"><h2>Near-duplicates</h2><p class=\"numbers\">{said}</p>\n"
+    );
+    for group in &copies.groups {
+        out += "<ul class=\"strip\">";
+        group.images.iter().for_each(|image| copy(&mut out, image, thumbnails));
+        if group.more > 0 {
+            let _ = write!(out, "<li class=\"rest\">and {} more</li>", count(group.more));
+        }
+        out += "</ul>\n";
+    }
+    out + "</div></section>\n"
+}
+
+fn copy(out: &mut String, image: &CopyPick, thumbnails: &BTreeMap<u64, Thumbnail>) {
+    let path = escape(&image.path);
+    let (class, about) = match image.distance {
+        None => (" class=\"keep\"", "keep".to_owned()),
+        Some(distance) => ("", distance.to_string()),
+    };
+    let _ = write!(
+        out,
+        "<li><figure{class} title=\"{path}&#10;{}\">{}<figcaption>{about} <i>{}×{}</i></figcaption></figure></li>",
+        escape(&image.cluster),
+        picture(thumbnails.get(&image.index), &path),
+        image.size.0,
+        image.size.1,
+    );
 }
 
 fn percent(share: f64) -> String {
@@ -178,6 +232,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gallery::copies::CopyGroup;
     use crate::row::{Label, Row};
 
     #[test]
@@ -210,7 +265,20 @@ mod tests {
             min_confidence: None,
             kind: ItemKind::Images,
         };
-        let html = render(&summary, &picks, &[(5, thumbnail)].into(), &about);
+        let pick = |index, path: &str, distance| CopyPick {
+            index,
+            path: path.into(),
+            cluster: "<b>".into(),
+            size: (8, 9),
+            distance,
+        };
+        let images = vec![pick(5, "<i>kept</i>", None), pick(6, "copy", Some(12))];
+        let copies = CopyPicks { groups: vec![CopyGroup { images, more: 3 }], total: 7, surplus: 40 };
+        let shown = Shown { summary: &summary, picks: &picks, copies: Some(copies) };
+        let html = render(&shown, &[(5, thumbnail)].into(), &about);
+        assert!(html.contains("&lt;i&gt;kept&lt;/i&gt;&#10;&lt;b&gt;") && html.contains("12 <i>8×9</i>"), "{html}");
+        assert!(html.contains("<b>40</b> could go, of <b>7</b> groups; the 1 largest are shown"), "{html}");
+        assert!(html.contains("and 3 more"), "{html}");
         assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt; {{model}}"), "{html}");
         assert!(html.contains("a&quot;b&#39;.png") && html.contains("99.9 %"), "{html}");
         assert!(html.contains("src=\"data:image/png;base64,AA==\""));

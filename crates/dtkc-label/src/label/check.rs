@@ -8,6 +8,7 @@ use dtkc_observe::Observer;
 use dtkc_source::classes::FolderClasses;
 
 use super::{LabelOptions, Outcome, Output};
+use crate::duplicates::{self, sidecar};
 use crate::error::{LabelError, Result};
 use crate::failures;
 use crate::feed::Fed;
@@ -27,6 +28,7 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
             "a cluster is called '{UNSURE}', the word for items below --min-confidence; give it another name with --names"
         )));
     }
+    duplicates_possible(options)?;
     outputs(options, inputs)?;
     if let Some((root, _)) = &options.sort {
         let root = real(root);
@@ -57,6 +59,26 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
     paths.into_iter().flatten().try_for_each(|path| finish::check_folder(path))
 }
 
+/// Copies are found by what images look like, and listed beside a file.
+fn duplicates_possible(options: &LabelOptions) -> Result<()> {
+    match (options.duplicates, &options.output) {
+        (Some(_), _) if options.model.image().is_none() => Err(LabelError::Usage(
+            "--duplicates compares what images look like, and the model takes sequences; leave it out".into(),
+        )),
+        (Some(_), Output::Stream(_)) => Err(LabelError::Usage(
+            "--duplicates lists copies beside an output file, and rows go to standard output; name a file with --output"
+                .into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Where copies are listed, or what a shard leaves for that.
+fn duplicates_path(options: &LabelOptions, output: &Path) -> Option<PathBuf> {
+    options.duplicates?;
+    Some(if options.shard.count > 1 { sidecar::path_for(output) } else { duplicates::path_for(output) })
+}
+
 /// Everything that a run writes, whether the user named it or not.
 fn written(options: &LabelOptions) -> Vec<PathBuf> {
     let mut written: Vec<PathBuf> = named(options).into_iter().map(Path::to_owned).collect();
@@ -64,6 +86,7 @@ fn written(options: &LabelOptions) -> Vec<PathBuf> {
         let journal = journal::path_for(path);
         written.extend([journal::items_path(path), journal, job::path_for(path)]);
         written.push(failures::passed_path_for(path));
+        written.extend(duplicates_path(options, path));
         if options.failed.is_none() {
             written.push(failures::path_for(path));
         }
@@ -107,6 +130,11 @@ pub(super) fn existing(options: &LabelOptions) -> Result<()> {
             return Err(LabelError::file(&journal::path_for(path), reason));
         }
         may |= options.resume;
+    }
+    if let Output::File(path, _) = &options.output
+        && let Some(list) = duplicates_path(options, path)
+    {
+        refuse_existing(&list, may)?;
     }
     named(options).into_iter().try_for_each(|out| Ok(refuse_existing(out, may)?))
 }
@@ -154,6 +182,7 @@ pub(super) fn settings(options: &LabelOptions) -> Settings {
         max_side: options.limits.max_side,
         max_pixels: options.limits.max_pixels,
         sort_into: options.sort.as_ref().map(|(root, _)| root.clone()),
+        duplicates: options.duplicates,
     }
 }
 
@@ -179,5 +208,7 @@ pub(super) fn complete_already(options: &LabelOptions, head: &Head) -> Result<Op
     let failed_list = (summary.failed > 0).then_some(list);
     let fed = Fed { seen: summary.images, ..Fed::default() };
     let passed_list = Some(failures::passed_path_for(path)).filter(|list| list.exists());
-    Ok(Some(Outcome { summary, fed, failed_list, passed_list, processed: 0, seconds: 0.0, complete_already: true }))
+    let (processed, seconds, complete_already) = (0, 0.0, true);
+    let duplicates = None;
+    Ok(Some(Outcome { summary, fed, failed_list, passed_list, duplicates, processed, seconds, complete_already }))
 }

@@ -12,6 +12,7 @@ use dtkc_observe::Observer;
 pub use replaced::Replaced;
 use run::Run;
 
+use crate::duplicates::Counts;
 use crate::error::{LabelError, Result};
 use crate::failures;
 use crate::feed::{Fed, FeedOptions};
@@ -75,6 +76,8 @@ pub struct LabelOptions {
     pub sort: Option<(PathBuf, How)>,
     /// The page, and how many images of each kind and cluster it shows.
     pub gallery: Option<(PathBuf, usize)>,
+    /// Where copies should be found: the most bits in which their hashes differ.
+    pub duplicates: Option<u32>,
 }
 
 /// How a run ended.
@@ -87,6 +90,8 @@ pub struct Outcome {
     pub failed_list: Option<PathBuf>,
     /// Where the files that were passed over are listed, if there are any.
     pub passed_list: Option<PathBuf>,
+    /// The copies, where they were looked for.
+    pub duplicates: Option<Counts>,
     /// Images of this run.
     pub processed: u64,
     /// How long they took.
@@ -162,5 +167,6 @@ fn pool_options(options: &LabelOptions) -> PoolOptions {
         session,
         limits: options.limits,
         keep_items: wants_items || options.sort.is_some(),
+        fingerprints: options.duplicates.is_some(),
     }
 }

@@ -10,11 +10,13 @@ use dtkc_observe::Observer;
 use dtkc_source::{ListFile, PassedOver};
 
 use super::{LabelOptions, Outcome, Output};
+use crate::duplicates::sidecar::SidecarWriter;
+use crate::duplicates::{Found, Print, Store};
 use crate::error::{LabelError, Result};
 use crate::failures::{self, FailureList};
 use crate::feed::{Fed, Item, Past};
 use crate::finish::{self, Target};
-use crate::gallery::{self, About, Picks};
+use crate::gallery::{self, About, CopyPicks, Picks, Shown};
 use crate::job::{Head, Job, State};
 use crate::journal::{self, Journal};
 use crate::layout::Layout;
@@ -141,6 +143,12 @@ impl<'a> Run<'a> {
             return Err(LabelError::NoImages(nothing(self.options, &fed.passed)));
         }
         let summary = self.figures.tally.summary()?;
+        let mut copies = None;
+        if !fed.stopped {
+            // Before the output is made: who stops the search has a run that can go on.
+            copies = self.find_copies()?;
+            fed.stopped = copies.is_none() && self.looks_for_copies();
+        }
         let (failed_list, journal) = match self.sink {
             Sink::Stream { writer, failures } => {
                 writer.finish().map_err(unstreamable)?;
@@ -156,18 +164,60 @@ impl<'a> Run<'a> {
                 (list, Some(journal))
             }
         };
-        let mut passed_list = None;
+        let (mut passed_list, mut duplicates) = (None, None);
         if !fed.stopped {
+            if let (Some(copies), Output::File(path, _)) = (&copies, &self.options.output) {
+                duplicates = Some(copies.write(path)?);
+            }
             passed_list = fed.list.take().map(ListFile::finish).transpose()?.flatten();
             if let Some((page, _)) = &self.options.gallery {
-                write_gallery(page, self.options, inputs, &self.figures.picks, &summary)?;
+                write_gallery(page, self.options, inputs, &self.figures.picks, &summary, copies.as_ref())?;
             }
             journal.map_or(Ok(()), Journal::remove)?;
         }
         let seconds = self.started.elapsed().as_secs_f64();
         let processed = self.processed;
-        Ok(Outcome { summary, fed, failed_list, passed_list, processed, seconds, complete_already: false })
+        let complete_already = false;
+        Ok(Outcome { summary, fed, failed_list, passed_list, duplicates, processed, seconds, complete_already })
     }
+
+    /// Whether this run itself finds copies: a shard knows only its own images.
+    fn looks_for_copies(&self) -> bool {
+        self.options.duplicates.is_some() && self.head.shard.count == 1
+    }
+
+    /// Copies among the rows of the journal; `None` where nobody asked for them, or the search was stopped. A shard
+    /// leaves its prints for `merge`.
+    fn find_copies(&self) -> Result<Option<Found>> {
+        let (Some(most), Sink::Journal { journal, target }) = (self.options.duplicates, &self.sink) else {
+            return Ok(None);
+        };
+        journal.check_there()?;
+        if !self.looks_for_copies() {
+            let mut sidecar = SidecarWriter::start(&target.path)?;
+            journal::for_each(&target.path, &mut |row| match print_of(row) {
+                Some(print) => sidecar.push(row.index, print),
+                None => Ok(()),
+            })?;
+            sidecar.finish()?;
+            return Ok(None);
+        }
+        let mut store = Store::default();
+        journal::for_each(&target.path, &mut |row| match print_of(row) {
+            Some(print) => store.push(row.index, print),
+            None => Ok(()),
+        })?;
+        let Some(mut found) = Found::search(store, most, self.observer) else { return Ok(None) };
+        journal::for_each(&target.path, &mut |row| {
+            found.hear(row, &target.layout);
+            Ok(())
+        })?;
+        Ok(Some(found))
+    }
+}
+
+fn print_of(row: &Row) -> Option<&Print> {
+    row.outcome.as_ref().ok()?.print.as_deref()
 }
 
 impl Sink {
@@ -239,7 +289,14 @@ fn target(options: &LabelOptions, head: &Head, path: &Path, format: Format) -> T
     }
 }
 
-fn write_gallery(page: &Path, options: &LabelOptions, inputs: &Inputs, picks: &Picks, summary: &Summary) -> Result<()> {
+fn write_gallery(
+    page: &Path,
+    options: &LabelOptions,
+    inputs: &Inputs,
+    picks: &Picks,
+    summary: &Summary,
+    copies: Option<&Found>,
+) -> Result<()> {
     let names = summary.clusters.iter().map(|c| c.name.clone()).collect();
     let about = About {
         model: options.model.name().to_owned(),
@@ -248,7 +305,8 @@ fn write_gallery(page: &Path, options: &LabelOptions, inputs: &Inputs, picks: &P
         min_confidence: options.min_confidence,
         kind: options.model.shape().kind(),
     };
-    gallery::write(page, inputs, options.limits, picks, summary, &about)
+    let shown = Shown { summary, picks, copies: CopyPicks::of(copies) };
+    gallery::write(page, inputs, options.limits, &shown, &about)
 }
 
 fn nothing(options: &LabelOptions, passed: &PassedOver) -> String {

@@ -171,6 +171,7 @@ fn parse(record: &ByteRecord, layout: &Layout) -> Option<Row> {
             margin: float(7)?,
             probabilities: probabilities.map(float).collect::<Option<_>>()?,
             embedding: embedding.map(float).collect::<Option<_>>()?,
+            print: None,
         })
     } else {
         Err(parse_error(from_cell(error)))

@@ -68,8 +68,9 @@ impl Hdf5Writer {
             ItemRef::Pixels(pixels) => writer.push_image(pixels, cluster, Some(&row.path))?,
             ItemRef::Steps(steps) => writer.push_sequence(steps, cluster, Some(&row.path))?,
         }
-        // The path is in the file already; what is left is small.
-        self.labelled.push(&Row { path: String::new(), ..row.clone() })
+        // The path is in the file already, and prints do not go there; what is left is small.
+        let outcome = Ok(Label { print: None, ..label.clone() });
+        self.labelled.push(&Row { path: String::new(), outcome, ..row.clone() })
     }
 }
 

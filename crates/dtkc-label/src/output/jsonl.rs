@@ -104,6 +104,7 @@ fn to_row(line: Line<'_>) -> Option<Row> {
             margin: line.margin?,
             probabilities: line.probabilities.flatten().unwrap_or_default().into_owned(),
             embedding: line.embedding.flatten().unwrap_or_default().into_owned(),
+            print: None,
         }),
     };
     let truth = line.truth.flatten().map(Cow::into_owned);

@@ -78,6 +78,7 @@ impl Group<'_> {
                 margin: self.number("margin", row)?,
                 probabilities: self.vector("probabilities", row),
                 embedding: self.vector("embedding", row),
+                print: None,
             }),
         };
         let path = self.text("path", row)?.ok_or_else(|| damaged("path"))?;

@@ -168,6 +168,7 @@ impl Rows {
                 margin: margin[i],
                 probabilities: probabilities.as_ref().map(|m| m.row(i).to_vec()).unwrap_or_default(),
                 embedding: embedding.as_ref().map(|m| m.row(i).to_vec()).unwrap_or_default(),
+                print: None,
             };
             let truth = truth.as_ref().map(|t| t[i].to_string()).filter(|t| !t.is_empty());
             (index[i], truth, label)
