@@ -11,6 +11,9 @@ pub const REACH: u32 = 9;
 /// Where each part begins, and how many bits it has.
 const PARTS: [(u32, u32); 5] = [(0, 13), (13, 13), (26, 13), (39, 13), (52, 12)];
 
+/// Keys that are looked at together.
+const TOGETHER: usize = 16;
+
 /// Keys, sorted by each of their parts: 60 bytes a key.
 pub struct Index {
     tables: Vec<Table>,
@@ -42,10 +45,16 @@ impl Index {
             let flips = (0..which.1).map(|bit| value ^ 1 << bit);
             for value in std::iter::once(value).chain(flips) {
                 let (keys, places) = table.of(value);
-                for (other, place) in keys.iter().zip(places) {
-                    let differing = key ^ other;
-                    if differing.count_ones() <= reach && first(differing) == number {
-                        found(*place);
+                for (keys, places) in keys.chunks(TOGETHER).zip(places.chunks(TOGETHER)) {
+                    // Hardly ever is one near; this is all that most of them cost, and the compiler does several at once.
+                    if keys.iter().map(|other| (key ^ other).count_ones()).fold(64, u32::min) > reach {
+                        continue;
+                    }
+                    for (other, place) in keys.iter().zip(places) {
+                        let differing = key ^ other;
+                        if differing.count_ones() <= reach && first(differing) == number {
+                            found(*place);
+                        }
                     }
                 }
             }

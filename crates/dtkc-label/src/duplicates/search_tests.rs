@@ -131,8 +131,9 @@ fn a_part_joins_its_original_whichever_is_larger() {
 
 #[test]
 fn the_model_and_the_brightness_have_a_say() {
-    for other in [Sketch { embedding: -128, ..plain(1) }, Sketch { mean: 165, ..plain(1) }] {
-        assert_eq!(find(&store(&[plain(1), other]), 64, &mut || true).unwrap(), []);
+    let one = || Sketch { embedding: 127, ..plain(1) };
+    for other in [Sketch { embedding: -128, ..plain(1) }, Sketch { mean: 165, ..one() }] {
+        assert_eq!(find(&store(&[one(), other]), 64, &mut || true).unwrap(), []);
     }
     assert_eq!(find(&store(&[plain(1), Sketch { mean: 164, ..plain(1) }]), 64, &mut || true).unwrap().len(), 1);
 }

@@ -1,5 +1,5 @@
-//! The prints of all images, side by side in memory: 372 bytes an image and one for each value of its embedding, with
-//! what the search adds.
+//! The prints of all images, side by side in memory: with what the search adds, 364 bytes an image and one for each value
+//! of its embedding.
 
 use dtkc_image::{Fingerprint, Hash};
 
@@ -9,8 +9,9 @@ use crate::error::{LabelError, Result};
 /// Mean gray values of copies differ by no more: a fifth of the brightness, and what a cut takes away.
 const BRIGHTNESS: u8 = 64;
 
-/// What the model makes of copies is at least so much alike.
-pub const SIMILAR: f32 = 0.8;
+/// What the model makes of copies is at least so much alike. No more: a cut changes the ratio of the sides, and a model that
+/// puts bars beside an image sees another one.
+pub const SIMILAR: f32 = 0.3;
 
 /// The prints of images, by place.
 #[derive(Default)]
@@ -19,6 +20,7 @@ pub struct Store {
     looks: Vec<Fingerprint>,
     embeddings: Vec<i8>,
     width: usize,
+    room: usize,
 }
 
 /// How much two images are alike.
@@ -31,10 +33,18 @@ pub struct Likeness {
 }
 
 impl Store {
+    /// With room for so many, which is taken once: growing by and by would take up to twice as much.
+    pub fn for_images(count: u64) -> Self {
+        Self { room: usize::try_from(count).unwrap_or(0), ..Self::default() }
+    }
+
     /// Puts a print behind the others; `index` is the image's position in the input.
     pub fn push(&mut self, index: u64, print: &Print) -> Result<()> {
         if self.indices.is_empty() {
             self.width = print.embedding.len();
+            self.indices.reserve_exact(self.room);
+            self.looks.reserve_exact(self.room);
+            self.embeddings.reserve_exact(self.room.saturating_mul(self.width));
         }
         if self.width != print.embedding.len() || self.indices.len() >= u32::MAX as usize {
             return Err(LabelError::Internal("fingerprints do not fit together"));

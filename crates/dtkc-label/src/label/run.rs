@@ -202,7 +202,7 @@ impl<'a> Run<'a> {
             sidecar.finish()?;
             return Ok(None);
         }
-        let mut store = Store::default();
+        let mut store = Store::for_images(self.figures.tally.labelled());
         journal::for_each(&target.path, &mut |row| match print_of(row) {
             Some(print) => store.push(row.index, print),
             None => Ok(()),
