@@ -153,12 +153,12 @@ fn shards_and_every_form_give_the_same_table() {
         let merge = ["merge", "-q", "--force", "--output", &out("all"), "--gallery", "all.html"];
         place.run([&merge[..], &[&out("part-2"), &out("part-1")]].concat()).ok();
         assert!(
-            place.text(&out("all") + ".duplicates.csv") == place.text(&out("whole") + ".duplicates.csv"),
+            place.text(&(out("all") + ".duplicates.csv")) == place.text(&(out("whole") + ".duplicates.csv")),
             "{ending}"
         );
         assert!(place.text("all.html") == place.text("whole.html"), "{ending}");
         assert!(
-            groups(&place.text(&out("all") + ".duplicates.csv"))
+            groups(&place.text(&(out("all") + ".duplicates.csv")))
                 .contains(&vec!["white-1.png".into(), "white-2.png".into()])
         );
     }
