@@ -54,7 +54,7 @@ fn read_thumbnails(inputs: &Inputs, limits: Limits, picks: &Picks) -> Result<BTr
                         curves.add(index, dim, &values);
                         None
                     }
-                    Err(_) => None,
+                    Ok(Items::Features { .. }) | Err(_) => None,
                 },
                 Origin::Sequence(sequence) => {
                     if let Ok(values) = &sequence.values {

@@ -67,6 +67,7 @@ impl Hdf5Writer {
         match item {
             ItemRef::Pixels(pixels) => writer.push_image(pixels, cluster, Some(&row.path))?,
             ItemRef::Steps(steps) => writer.push_sequence(steps, cluster, Some(&row.path))?,
+            ItemRef::Features(vectors) => writer.push_features(vectors, cluster, Some(&row.path))?,
         }
         // The path is in the file already; what is left is small.
         self.labelled.push(&Row { path: String::new(), ..row.clone() })
