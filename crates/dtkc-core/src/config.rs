@@ -165,6 +165,11 @@ impl ModelConfig {
                 self.network.reduce = 1;
                 Vec::new()
             }
+            ItemShape::Features(shape) => {
+                bounded("values of a vector", shape.dim, MOST_DIM)?;
+                self.network.reduce = 1;
+                Vec::new()
+            }
         };
         Ok(ValidModel { config: self, shapes })
     }
@@ -267,7 +272,7 @@ impl ValidModel {
         &self.config
     }
 
-    /// Output size of every block; none where items are sequences.
+    /// Output size of every block; none where items are no images.
     pub fn block_shapes(&self) -> &[ImageShape] {
         &self.shapes
     }
@@ -286,6 +291,7 @@ impl ValidModel {
         match self.config.input {
             ItemShape::Image(_) => self.shapes.last().map_or(0, ImageShape::len),
             ItemShape::Sequence { .. } => 2 * self.config.network.recurrent.units,
+            ItemShape::Features(shape) => shape.dim,
         }
     }
 }

@@ -40,14 +40,14 @@ impl Scaling {
         scale_steps(steps, &values(self.mean.val()), &values(self.deviation.val()))
     }
 
-    pub(crate) fn set(&mut self, moments: &StepMoments) {
+    pub(crate) fn set(&mut self, mean: Vec<f32>, deviation: Vec<f32>) {
         let device = self.mean.val().device();
         let tensor = |values: Vec<f32>| {
             let len = values.len();
             Tensor::from_data(TensorData::new(values, [len]), &device)
         };
-        set_constant(&mut self.mean, tensor(moments.means()));
-        set_constant(&mut self.deviation, tensor(moments.deviations()));
+        set_constant(&mut self.mean, tensor(mean));
+        set_constant(&mut self.deviation, tensor(deviation));
     }
 }
 

@@ -49,4 +49,4 @@ pub use error::DataError;
 pub use loader::{Batches, Epoch, LoadMode, LoadOptions};
 pub use reader::{Dataset, Storage};
 pub use sample::sample;
-pub use writer::{Compression, Writer, WriterOptions};
+pub use writer::{Compression, Origin, Writer, WriterOptions};

@@ -5,7 +5,7 @@ pub const VERSION: i64 = 1;
 
 /// Root attribute: the schema's version.
 pub const SCHEMA: &str = "dtkc_schema";
-/// Root attribute: "images" or "sequences".
+/// Root attribute: "images", "sequences" or "features".
 pub const KIND: &str = "kind";
 /// Root attribute: the set's name.
 pub const NAME: &str = "name";
@@ -16,6 +16,12 @@ pub const RESIZE: &str = "resize";
 
 /// u8 `[n, h, w, c]`.
 pub const IMAGES: &str = "images";
+/// f32 `[n, 1 + views, dim]`: what a network gave for an image and for views of it.
+pub const FEATURES: &str = "features";
+/// Root attribute of features: what they were made of and how, for the program that made them.
+pub const ORIGIN: &str = "origin";
+/// u8 `[bytes]`: the network that made features, as an ONNX file.
+pub const NETWORK: &str = "network";
 /// f32 `[sum of lengths, dim]`.
 pub const VALUES: &str = "values";
 /// u64 `[n + 1]`: where each sequence begins, and the end.

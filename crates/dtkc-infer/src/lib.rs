@@ -16,6 +16,7 @@
 //! - [`Runtime`] finds and opens the ONNX Runtime library; one per process.
 //! - [`ModelFile`] is a checked model: bytes, metadata, and the images or sequences that it takes.
 //! - [`Session`] runs batches of pixels or sequences. Not shared between threads: each worker owns one.
+//! - [`FeatureSession`] runs a backbone of somebody else alone, from pixels to features.
 //! - [`Worker`] makes items ready, each alone, and runs a session on them: one per thread, in labelling and serving.
 //! - [`Pool`] keeps worker threads busy with encoded images, files or pixels, and gives results in order.
 //! - [`Prepare`] is what an item must be able to do; [`RawItem`] has the usual forms.
@@ -23,6 +24,7 @@
 mod assignment;
 mod device;
 mod error;
+mod features;
 mod item;
 mod model;
 mod names;
@@ -39,6 +41,7 @@ mod worker;
 pub use assignment::{Assignment, Assignments};
 pub use device::Device;
 pub use error::InferError;
+pub use features::{FeatureSession, Features};
 pub use item::{Prepare, RawItem};
 pub use model::ModelFile;
 pub use names::Names;

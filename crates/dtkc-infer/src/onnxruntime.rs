@@ -63,7 +63,7 @@ impl OnnxRuntime {
     }
 }
 
-fn configure(builder: SessionBuilder, options: &SessionOptions) -> ort::Result<SessionBuilder> {
+pub(crate) fn configure(builder: SessionBuilder, options: &SessionOptions) -> ort::Result<SessionBuilder> {
     let builder = builder
         // Below this level batches of one and of many, or one thread and two, can differ in the last bits.
         .with_optimization_level(GraphOptimizationLevel::All)?
@@ -76,7 +76,7 @@ fn configure(builder: SessionBuilder, options: &SessionOptions) -> ort::Result<S
     Ok(builder)
 }
 
-fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder, InferError> {
+pub(crate) fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder, InferError> {
     let cuda = |number: u16| CUDA::default().with_device_id(i32::from(number)).build().error_on_failure();
     let providers: Vec<ExecutionProviderDispatch> = match device {
         Device::Cuda(number) => vec![cuda(number)],

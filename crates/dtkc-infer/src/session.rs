@@ -110,6 +110,7 @@ impl Session {
         match items {
             Items::Images { pixels, .. } => self.run(pixels, items.len()),
             Items::Sequences { dim, values, offsets } => self.run_sequences(*dim, values, offsets),
+            Items::Features { .. } => Err(self.other_kind()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Some items, and where they are in their set.
 
-use crate::{ImageShape, ItemShape};
+use crate::{FeatureShape, ImageShape, ItemShape};
 
 /// Some items, one after the other.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +21,13 @@ pub enum Items {
         /// Where each sequence begins, in time steps, and the end: one more than there are sequences.
         offsets: Vec<usize>,
     },
+    /// Vectors of images and of their views.
+    Features {
+        /// How many, of how many values.
+        shape: FeatureShape,
+        /// n * rows * dim values: the vector of an item, those of its views, then the next item.
+        values: Vec<f32>,
+    },
 }
 
 impl Items {
@@ -29,6 +36,7 @@ impl Items {
         match shape {
             ItemShape::Image(shape) => Self::Images { shape, pixels: Vec::new() },
             ItemShape::Sequence { dim } => Self::Sequences { dim, values: Vec::new(), offsets: vec![0] },
+            ItemShape::Features(shape) => Self::Features { shape, values: Vec::new() },
         }
     }
 
@@ -37,6 +45,7 @@ impl Items {
         match self {
             Self::Images { shape, .. } => ItemShape::Image(*shape),
             Self::Sequences { dim, .. } => ItemShape::Sequence { dim: *dim },
+            Self::Features { shape, .. } => ItemShape::Features(*shape),
         }
     }
 
@@ -45,6 +54,7 @@ impl Items {
         match self {
             Self::Images { shape, pixels } => pixels.len().checked_div(shape.len()).unwrap_or(0),
             Self::Sequences { offsets, .. } => offsets.len().saturating_sub(1),
+            Self::Features { shape, values } => values.len().checked_div(shape.len()).unwrap_or(0),
         }
     }
 
@@ -53,11 +63,11 @@ impl Items {
         self.len() == 0
     }
 
-    /// The pixels of images; `None` for sequences.
+    /// The pixels of images; `None` for others.
     pub fn pixels(&self) -> Option<&[u8]> {
         match self {
             Self::Images { pixels, .. } => Some(pixels),
-            Self::Sequences { .. } => None,
+            Self::Sequences { .. } | Self::Features { .. } => None,
         }
     }
 
@@ -74,6 +84,9 @@ impl Items {
                 let (start, end) = (offsets.get(place)?, offsets.get(place + 1)?);
                 values.get(start * dim..end * dim).map(ItemRef::Steps)
             }
+            Self::Features { shape, values } => {
+                values.chunks_exact(shape.len().max(1)).nth(place).map(ItemRef::Features)
+            }
         }
     }
 
@@ -85,6 +98,7 @@ impl Items {
                 values.clear();
                 offsets.truncate(1);
             }
+            Self::Features { values, .. } => values.clear(),
         }
     }
 
@@ -105,14 +119,17 @@ impl Items {
                 values.extend_from_slice(&from[steps.start * *dim..steps.end * *dim]);
                 offsets.push(offsets.last().copied().unwrap_or(0) + steps.len());
             }
+            (Self::Features { shape, values }, Self::Features { shape: like, values: from }) if shape == like => {
+                values.extend_from_slice(&from[index * shape.len()..(index + 1) * shape.len()]);
+            }
             _ => debug_assert!(false, "items of two shapes"),
         }
     }
 
-    /// The steps of sequences, and how long each is; `None` for images.
+    /// The steps of sequences, and how long each is; `None` for others.
     pub fn steps(&self) -> Option<(&[f32], Vec<usize>)> {
         match self {
-            Self::Images { .. } => None,
+            Self::Images { .. } | Self::Features { .. } => None,
             Self::Sequences { values, offsets, .. } => {
                 Some((values, offsets.windows(2).map(|pair| pair[1] - pair[0]).collect()))
             }
@@ -133,6 +150,9 @@ impl Items {
                 values.extend_from_slice(more);
                 offsets.extend(places.iter().skip(1).map(|place| end + place));
             }
+            (Self::Features { shape, values }, Self::Features { shape: like, values: more }) if shape == like => {
+                values.extend_from_slice(more);
+            }
             _ => debug_assert!(false, "items of two shapes"),
         }
     }
@@ -145,6 +165,8 @@ pub enum ItemRef<'a> {
     Pixels(&'a [u8]),
     /// The time steps of a sequence.
     Steps(&'a [f32]),
+    /// The vectors of an image and of its views.
+    Features(&'a [f32]),
 }
 
 impl ItemRef<'_> {
@@ -157,6 +179,7 @@ impl ItemRef<'_> {
                 values.extend_from_slice(own);
                 offsets.push(own.len() / (*dim).max(1));
             }
+            (Items::Features { values, .. }, Self::Features(own)) => values.extend_from_slice(own),
             _ => debug_assert!(false, "an item of another kind"),
         }
         items
@@ -216,6 +239,22 @@ mod tests {
         batch.clear();
         assert!(batch.is_empty() && batch.items.is_empty());
         assert_eq!(batch.items.shape(), ItemShape::Image(shape));
+    }
+
+    #[test]
+    fn features_are_counted_by_their_rows() {
+        let shape = FeatureShape { dim: 2, views: 1 };
+        let mut items = Items::empty(ItemShape::Features(shape));
+        let more = Items::Features { shape, values: (0..8).map(|v| v as f32).collect() };
+        items.push_from(&more, 1);
+        items.append(&more);
+        assert_eq!((items.len(), items.shape()), (3, ItemShape::Features(shape)));
+        assert_eq!((items.get(0), items.get(3)), (Some(ItemRef::Features(&[4., 5., 6., 7.])), None));
+        let one = items.get(1).map(|item| item.to_items(items.shape()));
+        assert_eq!(one, Some(Items::Features { shape, values: vec![0., 1., 2., 3.] }));
+        assert!(items.pixels().is_none() && items.steps().is_none());
+        items.clear();
+        assert!(items.is_empty());
     }
 
     #[test]

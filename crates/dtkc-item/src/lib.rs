@@ -1,10 +1,11 @@
-//! What one item is: an image or a sequence. Every other crate speaks these words.
+//! What one item is: an image, a sequence, or what a frozen network made of an image. Every other crate speaks these words.
 //!
 //! | word | meaning |
 //! |---|---|
-//! | [`ItemKind`] | images or sequences |
+//! | [`ItemKind`] | images, sequences or features |
 //! | [`ImageShape`] | height, width and channels of an image, or of what a layer makes of one |
-//! | [`ItemShape`] | what every item of a set looks like: an image of one shape, or a sequence of one dimension |
+//! | [`FeatureShape`] | how many vectors of how many values a frozen network gave for an image and views of it |
+//! | [`ItemShape`] | what every item of a set looks like: an image of one shape, a sequence of one dimension, or features |
 //! | [`ImageSpec`] | the images that a network takes, and how any other image becomes one of them |
 //! | [`Items`], [`ItemRef`], [`Batch`] | some items, one of them, and where they are in their set |
 //! | [`read_file`] | the bytes of an item that is a file of its own |
@@ -20,4 +21,4 @@ pub use batch::{Batch, ItemRef, Items};
 pub use error::ItemError;
 pub use file::read_file;
 pub use image::{Color, ImageSpec, Resize};
-pub use shape::{ImageShape, ItemKind, ItemShape};
+pub use shape::{FeatureShape, ImageShape, ItemKind, ItemShape};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Color;
 
-/// Images or sequences.
+/// Images, sequences, or what a network of others made of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemKind {
@@ -14,6 +14,8 @@ pub enum ItemKind {
     Images,
     /// Sequences of one dimension and any length.
     Sequences,
+    /// Vectors that a frozen network gave for images and for views of them.
+    Features,
 }
 
 impl ItemKind {
@@ -22,12 +24,21 @@ impl ItemKind {
         match self {
             Self::Images => "images",
             Self::Sequences => "sequences",
+            Self::Features => "features",
+        }
+    }
+
+    /// What people call the items: features stand for images.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Images | Self::Features => "images",
+            Self::Sequences => "sequences",
         }
     }
 
     /// The kind of that name.
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Images, Self::Sequences].into_iter().find(|kind| kind.name() == name)
+        [Self::Images, Self::Sequences, Self::Features].into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -97,30 +108,59 @@ pub enum ItemShape {
         /// Values per time step.
         dim: usize,
     },
+    /// A vector of an image, and one of each of its views.
+    Features(FeatureShape),
+}
+
+/// Vectors that a frozen network gave for an image and for views of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FeatureShape {
+    /// Values of a vector.
+    pub dim: usize,
+    /// Views beside the image itself.
+    pub views: usize,
+}
+
+impl FeatureShape {
+    /// Vectors of an item: its own comes first.
+    pub const fn rows(&self) -> usize {
+        1 + self.views
+    }
+
+    /// Values of an item.
+    pub const fn len(&self) -> usize {
+        self.rows() * self.dim
+    }
+
+    /// Whether there is nothing in it.
+    pub const fn is_empty(&self) -> bool {
+        self.dim == 0
+    }
 }
 
 impl ItemShape {
-    /// Images or sequences.
+    /// Images, sequences or features.
     pub const fn kind(&self) -> ItemKind {
         match self {
             Self::Image(_) => ItemKind::Images,
             Self::Sequence { .. } => ItemKind::Sequences,
+            Self::Features(_) => ItemKind::Features,
         }
     }
 
-    /// The shape of the images; `None` for sequences.
+    /// The shape of the images; `None` for others.
     pub const fn image(&self) -> Option<ImageShape> {
         match self {
             Self::Image(shape) => Some(*shape),
-            Self::Sequence { .. } => None,
+            Self::Sequence { .. } | Self::Features(_) => None,
         }
     }
 
-    /// Values per time step of the sequences; `None` for images.
+    /// Values per time step of the sequences; `None` for others.
     pub const fn dim(&self) -> Option<usize> {
         match self {
-            Self::Image(_) => None,
             Self::Sequence { dim } => Some(*dim),
+            Self::Image(_) | Self::Features(_) => None,
         }
     }
 }
@@ -132,11 +172,12 @@ impl From<ImageShape> for ItemShape {
 }
 
 impl fmt::Display for ItemShape {
-    /// As part of a sentence: "images of 28x28x1", "sequences of 3 values a step".
+    /// As part of a sentence: "images of 28x28x1", "sequences of 3 values a step", "features of 1280 values with 4 views".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Image(shape) => write!(f, "images of {shape}"),
             Self::Sequence { dim } => write!(f, "sequences of {dim} values a step"),
+            Self::Features(FeatureShape { dim, views }) => write!(f, "features of {dim} values with {views} views"),
         }
     }
 }
@@ -163,6 +204,7 @@ mod tests {
         for (shape, text) in [
             (shape, r#"{"kind":"image","height":4,"width":5,"channels":3}"#),
             (ItemShape::Sequence { dim: 3 }, r#"{"kind":"sequence","dim":3}"#),
+            (ItemShape::Features(FeatureShape { dim: 9, views: 4 }), r#"{"kind":"features","dim":9,"views":4}"#),
         ] {
             assert_eq!(serde_json::to_string(&shape).unwrap(), text);
             assert_eq!(serde_json::from_str::<ItemShape>(text).unwrap(), shape);
@@ -173,11 +215,16 @@ mod tests {
 
     #[test]
     fn kinds_have_names() {
-        for kind in [ItemKind::Images, ItemKind::Sequences] {
+        for kind in [ItemKind::Images, ItemKind::Sequences, ItemKind::Features] {
             assert_eq!(ItemKind::from_name(kind.name()), Some(kind));
         }
         assert_eq!(ItemKind::from_name("sounds"), None);
         let sequence = ItemShape::Sequence { dim: 3 };
         assert_eq!((sequence.kind(), sequence.dim(), sequence.image()), (ItemKind::Sequences, Some(3), None));
+        let features = FeatureShape { dim: 9, views: 4 };
+        assert_eq!((features.rows(), features.len(), features.is_empty()), (5, 45, false));
+        let features = ItemShape::Features(features);
+        assert_eq!((features.kind(), features.dim(), features.image()), (ItemKind::Features, None, None));
+        assert_eq!(features.to_string(), "features of 9 values with 4 views");
     }
 }

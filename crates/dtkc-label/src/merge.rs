@@ -253,7 +253,7 @@ fn join(
 fn held(items: &Items) -> usize {
     match items {
         Items::Images { pixels, .. } => pixels.len(),
-        Items::Sequences { values, .. } => size_of_val(values.as_slice()),
+        Items::Sequences { values, .. } | Items::Features { values, .. } => size_of_val(values.as_slice()),
     }
 }
 

@@ -45,6 +45,11 @@ impl SpoolWriter {
                     }
                 }
             }
+            Items::Features { values, .. } => {
+                for value in values {
+                    self.file.write_all(&value.to_le_bytes())?;
+                }
+            }
         }
         self.file.flush()
     }
@@ -90,6 +95,9 @@ impl SpoolReader {
                     values.extend(raw.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)));
                     offsets.push(values.len() / *dim);
                 }
+                Items::Features { values, .. } => {
+                    values.extend(raw.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)));
+                }
             }
         }
         Ok(items)
@@ -99,6 +107,7 @@ impl SpoolReader {
     fn next_bytes(&mut self) -> Result<Option<u64>> {
         let bytes = match self.shape {
             ItemShape::Image(shape) => shape.len() as u64,
+            ItemShape::Features(shape) => (shape.len() * size_of::<f32>()) as u64,
             ItemShape::Sequence { dim } => {
                 if self.length - self.position < 8 {
                     return Ok(None);

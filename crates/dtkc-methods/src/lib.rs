@@ -27,6 +27,7 @@ pub mod dcn;
 pub mod dec;
 pub mod dtkc;
 mod error;
+mod features;
 pub mod inside;
 pub mod kmeans;
 pub mod learner;

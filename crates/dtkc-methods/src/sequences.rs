@@ -1,29 +1,46 @@
 //! Items of any kind as a network takes them, and what must be known about all sequences before.
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor, TensorData};
 use dtkc_core::{Input, Model, Sequences, StepMoments};
-use dtkc_item::Items;
+use dtkc_item::{ItemShape, Items};
 use dtkc_ops::Lengths;
 
 use crate::LearnError;
+use crate::features::{own_vectors, vector_moments};
 use crate::learner::Passes;
 use crate::places::Pass;
 
 /// Items as a network sees them in evaluation.
 pub(crate) fn clean_input(model: &Model, items: &Items, device: &Device) -> Input {
-    match items.steps() {
-        Some((steps, lengths)) => {
-            let dim = items.shape().dim().unwrap_or(1);
-            Sequences::new(model.scaled(steps), dim, Lengths::new(&lengths), device).into()
+    match items {
+        Items::Sequences { dim, .. } => {
+            let (steps, lengths) = items.steps().unwrap_or_default();
+            Sequences::new(model.scaled(steps), *dim, Lengths::new(&lengths), device).into()
         }
-        None => model.valid_config().input(items.pixels().unwrap_or_default(), device).into(),
+        Items::Images { pixels, .. } => model.valid_config().input(pixels, device).into(),
+        Items::Features { .. } => feature_input(model, &own_vectors(items), device),
     }
 }
 
-/// Mean and deviation of all steps, learnt by a network that takes sequences.
+/// Vectors of another network as ours takes them.
+pub(crate) fn feature_input(model: &Model, vectors: &[f32], device: &Device) -> Input {
+    let dim = model.valid_config().features();
+    let data = TensorData::new(model.scaled(vectors), [vectors.len() / dim.max(1), dim]);
+    Tensor::<2>::from_data(data, device).into()
+}
+
+/// Mean and deviation of all steps, or of all vectors, learnt by a network that takes sequences or features.
 pub(crate) fn learn_scaling(model: &mut Model, data: &mut dyn Passes) -> Result<(), LearnError> {
-    if let Some(dim) = model.valid_config().config().input.dim() {
-        model.set_scaling(&step_moments(data, dim)?);
+    match model.valid_config().config().input {
+        ItemShape::Image(_) => {}
+        ItemShape::Sequence { dim } => {
+            let moments = step_moments(data, dim)?;
+            model.set_scaling(moments.means(), moments.deviations());
+        }
+        ItemShape::Features(shape) => {
+            let (mean, deviation) = vector_moments(data, shape.dim)?;
+            model.set_scaling(mean, deviation);
+        }
     }
     Ok(())
 }

@@ -1,13 +1,14 @@
 //! Items as vectors, for methods that know nothing else: an image's pixels scaled by its own range, a sequence scaled by its
-//! set and resampled.
+//! set and resampled, a vector of another network scaled by its set.
 
 use std::ops::Range;
 
 use dtkc_core::augment::resample;
 use dtkc_core::{NamedArray, Values, scale_pixels_into, scale_steps};
-use dtkc_item::{ImageShape, ItemShape, Items};
+use dtkc_item::{FeatureShape, ImageShape, ItemShape, Items};
 use dtkc_onnx::{Layer, Network};
 
+use crate::features::vector_moments;
 use crate::learner::Passes;
 use crate::sequences::step_moments;
 use crate::{LearnError, Task, arrays};
@@ -50,6 +51,10 @@ impl Vectors {
                 let scaling = Scaling { mean: vec![0.0; dim], deviation: vec![1.0; dim] };
                 (ImageShape { height, width: dim, channels: 1 }, Some(scaling))
             }
+            ItemShape::Features(FeatureShape { dim, .. }) => {
+                let scaling = Scaling { mean: vec![0.0; dim], deviation: vec![1.0; dim] };
+                (ImageShape { height: 1, width: dim, channels: 1 }, Some(scaling))
+            }
         };
         Self { input, shape, scaling }
     }
@@ -64,11 +69,18 @@ impl Vectors {
         self.shape.len()
     }
 
-    /// Learns the scaling of sequences.
+    /// Learns the scaling of sequences or features.
     pub(crate) fn learn(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
-        if let Some(dim) = self.input.dim() {
-            let moments = step_moments(data, dim)?;
-            self.scaling = Some(Scaling { mean: moments.means(), deviation: moments.deviations() });
+        match self.input {
+            ItemShape::Image(_) => {}
+            ItemShape::Sequence { dim } => {
+                let moments = step_moments(data, dim)?;
+                self.scaling = Some(Scaling { mean: moments.means(), deviation: moments.deviations() });
+            }
+            ItemShape::Features(shape) => {
+                let (mean, deviation) = vector_moments(data, shape.dim)?;
+                self.scaling = Some(Scaling { mean, deviation });
+            }
         }
         Ok(())
     }
@@ -89,8 +101,14 @@ impl Vectors {
                     ));
                 }
             }
+            (Items::Features { shape, values }, Some(scaling)) => {
+                for (item, to) in range.zip(to.chunks_exact_mut(self.len())) {
+                    let own = &values[item * shape.len()..][..shape.dim];
+                    to.copy_from_slice(&scale_steps(own, &scaling.mean, &scaling.deviation));
+                }
+            }
             // Whoever has this has refused items of another kind.
-            (Items::Sequences { .. }, None) => to.fill(0.0),
+            (Items::Sequences { .. } | Items::Features { .. }, None) => to.fill(0.0),
         }
     }
 
@@ -106,9 +124,13 @@ impl Vectors {
         let mut all = Vec::new();
         if let Some(Scaling { mean, deviation }) = &self.scaling {
             all.push(Layer::Standardize { mean: mean.clone(), deviation: deviation.clone() });
-            all.push(Layer::Resample { steps: self.shape.height });
+            if self.input.dim().is_some() {
+                all.push(Layer::Resample { steps: self.shape.height });
+            }
         }
-        all.extend(layers);
+        // Features are vectors already.
+        let is_flat = matches!(self.input, ItemShape::Features(_));
+        all.extend(layers.into_iter().skip_while(|layer| is_flat && matches!(layer, Layer::Flatten)));
         Network { input: self.input, layers: all }
     }
 
@@ -121,7 +143,7 @@ impl Vectors {
 
     /// Takes [`save`](Self::save) back.
     pub(crate) fn restore(&mut self, saved: &[NamedArray]) -> Result<(), LearnError> {
-        if let Some(dim) = self.input.dim() {
+        if let Some(dim) = self.scaling.as_ref().map(|scaling| scaling.mean.len()) {
             let (mean, deviation) = (arrays::f32s(saved, MEAN, Some(dim))?, arrays::f32s(saved, DEVIATION, Some(dim))?);
             self.scaling = Some(Scaling { mean, deviation });
         }

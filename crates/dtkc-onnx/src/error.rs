@@ -63,6 +63,9 @@ pub enum OnnxError {
          it on purpose, remove its metadata entry `dtkc.graph_sha256`)"
     )]
     Altered,
+    /// A network of others that cannot be used as a backbone.
+    #[error("the network cannot be used as a backbone: {0}")]
+    Backbone(String),
     /// A model whose layers cannot be read back.
     #[error("the model's layers cannot be read back: {0}")]
     Layers(String),

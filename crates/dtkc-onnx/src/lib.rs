@@ -17,8 +17,12 @@
 //! clusters are called, where the model came from) is in the file's `metadata_props`, see [`Metadata`].
 //! [`read_network`] gives the layers of a model for images back, to whoever wants to do more with them than to run the file.
 //!
+//! A [`Backbone`] is a network of somebody else: [`Backbone::prefix`] is the graph from pixels to its features, and [`join`]
+//! puts a network of ours that takes features behind it, as one model file for images.
+//!
 //! The crate knows nothing of training: a program that only reads model files does not link burn.
 
+mod backbone;
 mod error;
 mod layers;
 mod metadata;
@@ -30,6 +34,7 @@ mod sizes;
 pub mod testing;
 mod write;
 
+pub use backbone::{Backbone, BackboneInput, Channels, FEATURES, Preparation, Reading, join};
 pub use error::OnnxError;
 pub use layers::read_network;
 pub use metadata::{Cluster, ImageInput, InputSpec, Metadata, Parity, Provenance, SCHEMA};

@@ -219,6 +219,9 @@ impl Metadata {
         let input = match kind {
             ItemKind::Images => InputSpec::Image(entries.image()?),
             ItemKind::Sequences => InputSpec::Sequence { dim: entries.number("input.dim")? },
+            ItemKind::Features => {
+                return Err(OnnxError::Entry { key: "dtkc.input.kind".into(), reason: "names features".into() });
+            }
         };
         let clusters = entries.clusters()?;
         let provenance = Provenance {

@@ -90,7 +90,7 @@ pub enum Layer {
         /// Side of the square.
         size: usize,
     },
-    /// `(x - mean) / deviation` for each dimension of a sequence's steps.
+    /// `(x - mean) / deviation` for each dimension of a sequence's steps, or of a vector.
     Standardize {
         /// One value per dimension.
         mean: Vec<f32>,
@@ -277,6 +277,8 @@ impl Network {
             ItemShape::Image(image) => Ok(Size::Image(image)),
             ItemShape::Sequence { dim: 0 } => wrong("its sequences have no values".into()),
             ItemShape::Sequence { dim } => Ok(Size::Sequence(dim)),
+            ItemShape::Features(shape) if shape.is_empty() => wrong("its features have no values".into()),
+            ItemShape::Features(shape) => Ok(Size::Vector(shape.dim)),
         }
     }
 

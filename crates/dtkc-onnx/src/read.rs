@@ -6,12 +6,13 @@ use dtkc_item::{ImageShape, ItemShape};
 use prost::Message;
 use sha2::{Digest, Sha256};
 
+use crate::backbone::PREFIX;
 use crate::proto::{DataType, Dimension, DimensionValue, Entry, Graph, Model, Tensor, ValueInfo};
 use crate::{Metadata, OnnxError};
 
-/// The most bytes that a model file may have. The networks here are a few hundred kilobytes; the limit keeps a
-/// wrong or hostile file from filling the memory.
-pub const MAX_BYTES: u64 = 256 << 20;
+/// The most bytes that a model file may have, which is what ONNX itself can hold in one file. The networks here are a few
+/// hundred kilobytes, a backbone of others can be large.
+pub const MAX_BYTES: u64 = (2 << 30) - 1;
 
 /// The most rows, columns or features that are believed.
 const MAX_SIZE: usize = 1 << 16;
@@ -21,6 +22,10 @@ const CHECKSUM: &str = "dtkc.graph_sha256";
 
 /// The name of the dimension that is as long as the longest sequence of a batch.
 pub(crate) const TIME: &str = "time";
+
+/// A backbone states no sizes but that of its input; inside, a value may hold so many times as many numbers (ResNet-50: 5,
+/// EfficientNet: 8, VGG: 21).
+const INSIDE_BACKBONE: usize = 12;
 
 /// The tag of `ModelProto.metadata_props`.
 const METADATA_TAG: u64 = 14;
@@ -72,7 +77,8 @@ pub fn largest_values(bytes: &[u8]) -> Result<Largest, OnnxError> {
             Some(DimensionValue::Size(size)) => usize::try_from(size).unwrap_or(1).max(1),
             _ => 1,
         });
-        let count = sizes.fold(1, usize::saturating_mul);
+        let inside = if value.name.starts_with(PREFIX) { INSIDE_BACKBONE } else { 1 };
+        let count = sizes.fold(inside, usize::saturating_mul);
         let is_time =
             |dimension: &Dimension| matches!(&dimension.value, Some(DimensionValue::Name(name)) if name == TIME);
         match dims.iter().any(is_time) {
@@ -125,7 +131,7 @@ fn parse(bytes: &[u8]) -> Result<Model, OnnxError> {
 }
 
 /// Every value must be computed before it is used, and every constant must be complete and in the file itself.
-fn check_graph(graph: &Graph) -> Result<(), OnnxError> {
+pub(crate) fn check_graph(graph: &Graph) -> Result<(), OnnxError> {
     let mut known: HashSet<&str> = graph.input.iter().map(|value| value.name.as_str()).collect();
     for tensor in &graph.initializer {
         check_tensor(tensor)?;
@@ -180,6 +186,13 @@ fn check_interface(graph: &Graph, metadata: &Metadata) -> Result<(), OnnxError> 
             vec![("input.dim", dim)],
             vec![("values", DataType::Float, vec![None, Some(dim)]), ("lengths", DataType::Int64, vec![])],
         ),
+        // No model file takes features.
+        ItemShape::Features(shape) => {
+            return Err(OnnxError::Disagreement(format!(
+                "a model takes images or sequences, not {}",
+                ItemShape::Features(shape)
+            )));
+        }
     };
     let embedding = metadata.embedding_size;
     let sizes = input_sizes.into_iter().chain([("embedding_size", embedding)]);
@@ -250,10 +263,11 @@ fn without_metadata(bytes: &[u8]) -> Result<Vec<u8>, OnnxError> {
     Ok(out)
 }
 
-/// A top-level field of a serialised message: its tag and where it lies, key included.
+/// A top-level field of a serialised message: its tag, where it lies, key included, and where its value does.
 pub(crate) struct Field {
     pub tag: u64,
     pub range: std::ops::Range<usize>,
+    pub value: std::ops::Range<usize>,
 }
 
 /// Splits a serialised message into its fields without understanding them.
@@ -275,8 +289,9 @@ pub(crate) fn fields(bytes: &[u8]) -> Result<Vec<Field>, OnnxError> {
             kind => return Err(OnnxError::Damaged(format!("a field has the unknown wire type {kind}"))),
         };
         let length = usize::try_from(length).map_err(|_| cut())?;
+        let value = position;
         position = position.checked_add(length).filter(|&end| end <= bytes.len()).ok_or_else(cut)?;
-        fields.push(Field { tag: key >> 3, range: start..position });
+        fields.push(Field { tag: key >> 3, range: start..position, value: value..position });
     }
     Ok(fields)
 }

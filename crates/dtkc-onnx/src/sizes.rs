@@ -79,7 +79,7 @@ pub(crate) fn next_size(layer: &Layer, size: Size) -> Result<Size, String> {
             }
             Ok(Size::Image(ImageShape { height: height / size, width: width / size, channels }))
         }
-        (Layer::Standardize { mean, deviation }, Size::Sequence(dim)) => {
+        (Layer::Standardize { mean, deviation }, Size::Sequence(dim) | Size::Vector(dim)) => {
             check_vector("mean", mean, dim)?;
             check_vector("deviation", deviation, dim)?;
             match deviation.iter().find(|&&value| value <= 0.0) {

@@ -79,6 +79,8 @@ fn batch(model: &ModelFile, config: &ServeConfig) -> u64 {
             // its size at most.
             model.worst_run(max_steps).saturating_add(3 * (BATCH_BYTES as u64).saturating_add(longest))
         }
+        // No model file takes features.
+        ItemShape::Features(_) => 0,
     }
 }
 

@@ -58,14 +58,7 @@ pub struct Evaluation {
 
 /// Runs a saved network over the dataset at `path`.
 pub fn evaluate(saved: &Saved, path: &Path) -> Result<Evaluation, TrainError> {
-    let dataset = Dataset::open(path)?;
-    let (wanted, found) = (saved.config.data.input, dataset.shape());
-    if found != wanted {
-        return Err(TrainError::Mismatch(format!(
-            "{} holds {found}, but this run was trained on {wanted}; import them again with that size",
-            path.display(),
-        )));
-    }
+    let dataset = saved.dataset(path)?;
     let mut assigned = assign::assign(saved.learner.as_ref(), dataset.len(), in_order(&dataset))?;
     saved.renumber(&mut assigned.clusters);
     let k = saved.order.len();
@@ -113,7 +106,7 @@ impl Evaluation {
     /// The result for people.
     pub fn text(&self) -> String {
         let mut out = String::new();
-        let (kind, items) = (self.kind, human::count(self.images as u64));
+        let (kind, items) = (self.kind.noun(), human::count(self.images as u64));
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,

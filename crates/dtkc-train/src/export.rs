@@ -1,7 +1,7 @@
 //! The model file: written, run with ONNX Runtime, compared, and only then given its name.
 
 use dtkc_dataset::Dataset;
-use dtkc_item::{Batch, ImageSpec, ItemShape, Resize};
+use dtkc_item::{Batch, ImageShape, ImageSpec, ItemShape, Items, Resize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
 use dtkc_onnx::{Cluster, ImageInput, InputSpec, Metadata, Network, Parity, Provenance};
 use serde::Serialize;
 
+use crate::backbone::Made;
 use crate::error::TrainError;
 use crate::parity::{self, Pair};
 use crate::saved::Saved;
@@ -52,8 +53,17 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     let mut metadata = describe(saved, options.resize)?;
     let data = options.data.as_deref().unwrap_or(&saved.config.data.path);
     let batch = sample(data, saved)?;
-    let draft = dtkc_onnx::write(&network, &metadata)?;
-    let parity = compare(saved, &network, &runtime, draft.clone(), &batch)?.or_else(|difference| {
+    let made = made_of(saved)?;
+    let write = |metadata: &Metadata| match &made {
+        Some(made) => dtkc_onnx::join(&made.graph, &network, metadata),
+        None => dtkc_onnx::write(&network, metadata),
+    };
+    let seen = match &made {
+        Some(made) => made.images(&Dataset::open(data)?)?.items(&batch.indices)?,
+        None => batch.items.clone(),
+    };
+    let draft = write(&metadata)?;
+    let parity = compare(saved, &network, &runtime, draft.clone(), (&batch, &seen))?.or_else(|difference| {
         let path = unverified(&options.out);
         dtkc_files::write(&path, &draft)?;
         let path = path.display();
@@ -63,7 +73,7 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
         )))
     })?;
     metadata.parity = Some(parity);
-    let bytes = dtkc_onnx::write(&network, &metadata)?;
+    let bytes = write(&metadata)?;
     dtkc_files::write(&options.out, &bytes)?;
     Ok(Exported {
         path: options.out.clone(),
@@ -76,17 +86,15 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
 
 fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainError> {
     let config = &saved.config;
-    let input = config.data.input;
-    let input = match input {
-        ItemShape::Image(shape) => {
-            let Some(color) = shape.color() else {
-                return Err(TrainError::Mismatch(format!("{input} have no place in a model file")));
-            };
-            let resize = resize.or(config.data.resize).unwrap_or(Resize::Fit);
-            let image = ImageSpec { height: shape.height, width: shape.width, color, resize };
-            ImageInput { image, filter: dtkc_image::FILTER.into() }.into()
-        }
+    let input = match config.data.input {
+        ItemShape::Image(shape) => images(shape, resize.or(config.data.resize))?,
         ItemShape::Sequence { dim } => InputSpec::Sequence { dim },
+        ItemShape::Features(_) => {
+            let Some(Made { recipe, .. }) = made_of(saved)? else {
+                return Err(TrainError::Mismatch("features without a network have no place in a model file".into()));
+            };
+            images(recipe.image, resize.or(recipe.resize))?
+        }
     };
     let mut metrics = BTreeMap::new();
     if let Some(figures) = &saved.figures {
@@ -111,14 +119,27 @@ fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainErro
     })
 }
 
+/// The input of a model for images of that shape.
+fn images(shape: ImageShape, resize: Option<Resize>) -> Result<InputSpec, TrainError> {
+    let Some(color) = shape.color() else {
+        return Err(TrainError::Mismatch(format!("images of {shape} have no place in a model file")));
+    };
+    let resize = resize.unwrap_or(Resize::Fit);
+    let image = ImageSpec { height: shape.height, width: shape.width, color, resize };
+    Ok(ImageInput { image, filter: dtkc_image::FILTER.into() }.into())
+}
+
+/// Where features come from; `None` for a run that was trained on items themselves.
+fn made_of(saved: &Saved) -> Result<Option<Made>, TrainError> {
+    match saved.config.data.input {
+        ItemShape::Features(_) => Made::read(&Dataset::open(&saved.config.data.path)?).map(Some),
+        _ => Ok(None),
+    }
+}
+
 /// Items spread evenly over the dataset.
 fn sample(path: &Path, saved: &Saved) -> Result<Batch, TrainError> {
-    let dataset = Dataset::open(path)?;
-    let wanted = saved.config.data.input;
-    if dataset.shape() != wanted {
-        let (path, found) = (path.display(), dataset.shape());
-        return Err(TrainError::Mismatch(format!("{path} holds {found}, but the run was trained on {wanted}")));
-    }
+    let dataset = saved.dataset(path)?;
     let count = dataset.len().min(COMPARED);
     let indices: Vec<usize> = (0..count).map(|i| i * dataset.len() / count).collect();
     Ok(Batch { items: dataset.items(&indices)?, indices })
@@ -129,10 +150,10 @@ fn compare(
     network: &Network,
     runtime: &Runtime,
     model: Vec<u8>,
-    batch: &Batch,
+    (batch, seen): (&Batch, &Items),
 ) -> Result<Result<Parity, String>, TrainError> {
     let file = ModelFile::from_bytes("the exported model", model)?;
-    let found = Session::new(runtime, &file, &SessionOptions::default())?.run_items(&batch.items)?;
+    let found = Session::new(runtime, &file, &SessionOptions::default())?.run_items(seen)?;
     let expected = saved.learner.answers(&batch.items).membership;
     let rows = expected.chunks_exact(saved.order.len()).zip(found.probabilities.rows()).enumerate();
     let pairs = rows.map(|(i, (row, found_row))| Pair {

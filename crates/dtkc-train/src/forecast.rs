@@ -92,6 +92,7 @@ fn loader(config: &RunConfig) -> u64 {
             ((4 * dim * steps.all) as u64, (4 * dim * steps.most(per_step)) as u64)
         }
         (ItemShape::Sequence { .. }, None) => (0, 0),
+        (ItemShape::Features(shape), _) => ((4 * shape.len() * items) as u64, (4 * shape.len() * per_step) as u64),
     };
     let budget = config.run.memory_budget;
     let held = if set <= budget { set } else { 2 * WINDOW.min(budget / 3) };
@@ -129,6 +130,7 @@ fn refusal(config: &RunConfig, needed: u64, free: u64) -> String {
         (false, ItemKind::Sequences) => {
             "take a smaller --batch, or leave the longest sequences out or cut them before you import them"
         }
+        (false, ItemKind::Features) => "take a smaller --batch",
         (false, ItemKind::Images) => {
             "take a smaller --batch, look at the images in less detail (--set network.reduce=0), or import them with fewer \
              pixels (dtkc-data import --size 32x32)"

@@ -15,6 +15,7 @@
 
 pub mod assign;
 pub mod auto_k;
+pub mod backbone;
 pub mod batch;
 pub mod bench;
 mod chart;

@@ -74,7 +74,7 @@ fn narrow(config: &mut RunConfig) -> Result<(), TrainError> {
         return Ok(());
     }
     if range.first > *items {
-        let (kind, first) = (input.kind(), range.first);
+        let (kind, first) = (input.kind().noun(), range.first);
         let text = format!("{} holds {items} {kind}, too few for {first} clusters or more (--k-range)", path.display());
         return Err(TrainError::Mismatch(text));
     }
@@ -98,7 +98,7 @@ fn check(config: &RunConfig) -> Result<(), TrainError> {
     }
     if config.data.items < largest {
         let DataConfig { items, path, input, .. } = &config.data;
-        let kind = input.kind();
+        let kind = input.kind().noun();
         let text = format!("{} holds {items} {kind}, too few for {largest} clusters", path.display());
         return Err(TrainError::Mismatch(text));
     }

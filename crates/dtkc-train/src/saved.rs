@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use dtkc_dataset::Dataset;
+use dtkc_item::ItemShape;
 use dtkc_methods::Learner;
 
 use crate::assign::order_by_size;
@@ -75,6 +77,21 @@ impl Saved {
         let Partial { restart, learner, sizes, about } = partial::best(root, &config, restart)?;
         let order = order_by_size(&sizes);
         Ok(Self { config, restart, figures: None, learner, sizes, order, unfinished: Some(about) })
+    }
+
+    /// Opens a dataset whose items the network takes.
+    pub fn dataset(&self, path: &Path) -> Result<Dataset, TrainError> {
+        let dataset = Dataset::open(path)?;
+        let (wanted, found) = (self.config.data.input, dataset.shape());
+        let remedy = match (wanted, found) {
+            _ if wanted == found => return Ok(dataset),
+            (ItemShape::Features(_), ItemShape::Image(_)) => {
+                "label images with the run's model file (dtkc-label), or make features of them with `dtkc-train features`"
+            }
+            _ => "import them again with that size",
+        };
+        let path = path.display();
+        Err(TrainError::Mismatch(format!("{path} holds {found}, but this run was trained on {wanted}; {remedy}")))
     }
 
     /// Clusters as the network numbers them, renumbered by size.

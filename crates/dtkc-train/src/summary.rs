@@ -216,7 +216,7 @@ impl Summary {
         let Self { method, preset, dataset, kind, clusters, .. } = self;
         let items = human::count(self.items as u64);
         // Writing to a string cannot fail.
-        let _ = writeln!(out, "{method} ({preset}) on {dataset}: {items} {kind}, {clusters} clusters");
+        let _ = writeln!(out, "{method} ({preset}) on {dataset}: {items} {}, {clusters} clusters", kind.noun());
         let _ = writeln!(out, "\nrestart  epochs  kept      loss    ACC    NMI    ARI  used  ended");
         for restart in &self.restarts {
             let mark = if restart.restart == self.best_restart { '*' } else { ' ' };

@@ -106,6 +106,24 @@ impl AugmentConfig {
         }
     }
 
+    /// Changes that a photograph bears, for networks that were trained on photographs: they know more than ours learn from
+    /// stronger ones.
+    pub fn mild() -> Self {
+        Self {
+            rotation: 10.0,
+            scale: 0.2,
+            aspect: 0.15,
+            shear: 0.1,
+            translation: 0.1,
+            brightness: 0.15,
+            contrast: 0.3,
+            gamma: 0.3,
+            channel: 0.05,
+            saturation: 0.3,
+            ..Self::off()
+        }
+    }
+
     /// Whether a view can differ from its image.
     pub fn is_off(&self) -> bool {
         let off = Self { fill: self.fill, both: self.both, ..Self::off() };

@@ -25,7 +25,8 @@ impl Model {
                 }
                 layers.push(Layer::Flatten);
             }
-            ItemShape::Sequence { .. } => self.push_recurrent(&mut layers),
+            // Features have no recurrent layers.
+            ItemShape::Sequence { .. } | ItemShape::Features(_) => self.push_recurrent(&mut layers),
         }
         layers.extend([dense(&self.hidden), Layer::Relu]);
         layers.extend(self.hidden_norm.as_ref().map(|norm| batch_norm(norm, epsilon)));

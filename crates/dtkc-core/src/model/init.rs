@@ -32,9 +32,9 @@ impl ValidModel {
                 let (layers, units) = (config.network.recurrent.layers, config.network.recurrent.units);
                 let inputs = std::iter::once(dim).chain(std::iter::repeat(2 * units)).take(layers);
                 recurrent.extend(inputs.map(|inputs| GruLayer::make(&mut maker, inputs, units)));
-                let (mean, deviation) = (maker.filled(dim, 0.0, false), maker.filled(dim, 1.0, false));
-                scaling = Some(Scaling { mean, deviation });
+                scaling = Some(maker.scaling(dim));
             }
+            ItemShape::Features(shape) => scaling = Some(maker.scaling(shape.dim)),
         }
         let (features, hidden) = (self.features(), config.network.hidden);
         let fine = self.fine_clusters();
@@ -96,6 +96,10 @@ impl<'a> Maker<'a> {
 
     pub(crate) fn dense(&mut self, inputs: usize, outputs: usize, limit: f32) -> Dense {
         Dense { weight: self.weight([inputs, outputs], limit), bias: self.filled(outputs, 0.0, true) }
+    }
+
+    fn scaling(&mut self, dim: usize) -> Scaling {
+        Scaling { mean: self.filled(dim, 0.0, false), deviation: self.filled(dim, 1.0, false) }
     }
 
     fn norm(&mut self, features: usize) -> Norm {

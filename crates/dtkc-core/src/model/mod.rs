@@ -1,4 +1,4 @@
-//! The network: convolution blocks or recurrent layers, hidden layer, softmax over clusters.
+//! The network: convolution blocks or recurrent layers (neither where items are features), hidden layer, softmax over clusters.
 
 pub(crate) mod freeze;
 pub(crate) mod init;
@@ -13,7 +13,7 @@ pub use statistics::{BatchStatistics, StatisticsPass};
 
 use crate::Tapped;
 use crate::config::ValidModel;
-use crate::sequences::{Scaling, Sequences, StepMoments};
+use crate::sequences::{Scaling, Sequences};
 use burn::module::Module;
 use burn::tensor::{Tensor, activation};
 use layers::{Block, BlockOutput, Dense, Norm};
@@ -43,11 +43,19 @@ pub enum Input {
     Images(Tensor<4>),
     /// Scaled sequences, made by [`Model::scaled`].
     Sequences(Sequences),
+    /// Scaled vectors `[n, dim]` of another network, made by [`Model::scaled`].
+    Features(Tensor<2>),
 }
 
 impl From<Tensor<4>> for Input {
     fn from(images: Tensor<4>) -> Self {
         Self::Images(images)
+    }
+}
+
+impl From<Tensor<2>> for Input {
+    fn from(features: Tensor<2>) -> Self {
+        Self::Features(features)
     }
 }
 
@@ -106,7 +114,7 @@ impl Model {
     }
 
     /// What the last block gives for a batch, in a row, or the last states of the last recurrent layer; batch norm uses the
-    /// batch's own statistics.
+    /// batch's own statistics. Features of another network are that already.
     ///
     /// # Shapes
     /// - result: `[n, features]`
@@ -114,6 +122,7 @@ impl Model {
         match x.into() {
             Input::Images(x) => self.features_of_images(x, Some(&mut Vec::new())).1,
             Input::Sequences(x) => self.features_of_sequences(x).1,
+            Input::Features(x) => x,
         }
     }
 
@@ -131,16 +140,16 @@ impl Model {
         }
     }
 
-    /// Steps of sequences as the network takes them: less the mean of their dimension, by its deviation. Images have no
-    /// scaling that is learnt.
+    /// Steps of sequences, or vectors of another network, as the network takes them: less the mean of their dimension, by its
+    /// deviation. Images have no scaling that is learnt.
     pub fn scaled(&self, steps: &[f32]) -> Vec<f32> {
         self.scaling.as_ref().map_or_else(|| steps.to_vec(), |scaling| scaling.apply(steps))
     }
 
-    /// Learns the scaling of sequences.
-    pub fn set_scaling(&mut self, moments: &StepMoments) {
+    /// Learns the scaling of sequences or features.
+    pub fn set_scaling(&mut self, mean: Vec<f32>, deviation: Vec<f32>) {
         if let Some(scaling) = &mut self.scaling {
-            scaling.set(moments);
+            scaling.set(mean, deviation);
         }
     }
 
@@ -148,6 +157,7 @@ impl Model {
         let (blocks, features) = match x {
             Input::Images(x) => self.features_of_images(x, statistics.as_deref_mut()),
             Input::Sequences(x) => self.features_of_sequences(x),
+            Input::Features(x) => (Vec::new(), x),
         };
         let epsilon = self.valid.config().network.batch_norm_epsilon;
         let hidden = activation::relu(self.hidden.forward(features));

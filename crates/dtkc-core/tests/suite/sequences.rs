@@ -62,7 +62,7 @@ impl Case {
         let mut model = config.check().unwrap().init(&device(), 0);
         let mut moments = StepMoments::new(self.dim);
         moments.add(&self.steps());
-        model.set_scaling(&moments);
+        model.set_scaling(moments.means(), moments.deviations());
         let mut state = model.state();
         for array in &mut state {
             if let Some(given) = self.state.get(&array.name) {
@@ -178,6 +178,6 @@ fn a_dimension_that_never_changes_becomes_zero() {
     let mut model = ModelConfig::new(ItemShape::Sequence { dim: 2 }, 2).check().unwrap().init(&device(), 0);
     let mut moments = StepMoments::new(2);
     moments.add(&[5.0, 1.0, 5.0, 3.0]);
-    model.set_scaling(&moments);
+    model.set_scaling(moments.means(), moments.deviations());
     assert_eq!(model.scaled(&[5.0, 1.0, 6.0, 3.0]), [0.0, -1.0, 1.0, 1.0]);
 }

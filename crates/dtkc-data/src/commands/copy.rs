@@ -82,6 +82,13 @@ pub struct Output<'a> {
 impl<'a> Output<'a> {
     /// Starts a file like `model`, which is one of the sources. `work` is the command's name.
     pub fn create(work: &str, args: &'a OutputArgs, model: &Dataset, set: NewSet) -> anyhow::Result<Self> {
+        if model.kind() == ItemKind::Features {
+            // What they were made of is told by their place among the images.
+            let path = model.path().display();
+            let text =
+                format!("{path} holds features, which belong to all images of their set; take a part of those instead");
+            return Err(Usage(text).into());
+        }
         let name = args.name.clone().unwrap_or_else(|| stem(&args.out));
         let NewSet { source, label_names, paths, resize, count } = set;
         let compression = args.storage.compression();
@@ -103,7 +110,7 @@ impl<'a> Output<'a> {
             stop_if_asked(&self.terminal)?;
             let pixels = match self.kind {
                 ItemKind::Images => part.dataset.read(block)?,
-                ItemKind::Sequences => Vec::new(),
+                ItemKind::Sequences | ItemKind::Features => Vec::new(),
             };
             for (i, &index) in block.iter().enumerate() {
                 let label = part.labels.as_ref().map(|labels| labels[number * step + i]);
@@ -112,7 +119,7 @@ impl<'a> Output<'a> {
                     ItemKind::Images => {
                         self.writer.push_image(&pixels[i * row_bytes..(i + 1) * row_bytes], label, path)?;
                     }
-                    ItemKind::Sequences => {
+                    ItemKind::Sequences | ItemKind::Features => {
                         self.writer.push_sequence(sequences.get(index)?, label, path)?;
                     }
                 }

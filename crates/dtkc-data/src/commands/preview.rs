@@ -85,6 +85,11 @@ pub fn run(args: Args) -> anyhow::Result<()> {
             let sheet = Sheet { title, rows, columns, apart: 0, height, width, color, drawn: false };
             sheet.write(&args.out, |row| dataset.read(&indices[row]))
         }
+        ItemShape::Features(_) => {
+            let text =
+                format!("{} holds features, of which there is no picture; preview its images", args.file.display());
+            Err(Usage(text).into())
+        }
         ItemShape::Sequence { .. } => {
             let drawer = Drawer::new(&dataset, args.draw, args.cumulative, &indices.concat())?;
             let title = format!("{title}; {}", drawer.described());

@@ -83,6 +83,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         }
         ItemShape::Image(shape) => images::draw(&args, &settings, &dataset, shape, chosen),
         ItemShape::Sequence { dim } => sequences::draw(&args, &settings, &dataset, dim, chosen),
+        // `check` has refused them.
+        ItemShape::Features(_) => Ok(()),
     }
 }
 

@@ -131,7 +131,7 @@ impl Reader {
         Ok(window)
     }
 
-    /// Images go straight to their place; sequences are put behind those that are there.
+    /// Images go straight to their place; others are put behind those that are there.
     fn append(&self, range: Range<usize>, items: &mut Items) -> Result<(), DataError> {
         let dataset = &self.spec.dataset;
         match items {
@@ -140,7 +140,7 @@ impl Reader {
                 pixels.resize(end + range.len() * shape.len(), 0);
                 dataset.read_range_into(range, &mut pixels[end..])
             }
-            Items::Sequences { .. } => {
+            Items::Sequences { .. } | Items::Features { .. } => {
                 items.append(&dataset.items_of(range)?);
                 Ok(())
             }

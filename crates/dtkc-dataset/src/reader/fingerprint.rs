@@ -1,5 +1,6 @@
 //! A name for the content, whatever the chunking and compression.
 
+use dtkc_item::Items;
 use sha2::{Digest, Sha256};
 
 use super::{Dataset, Values};
@@ -34,6 +35,16 @@ pub fn of(dataset: &Dataset) -> Result<String, DataError> {
                 for value in dataset.read_steps(start..steps.min(start + block))? {
                     hash.update(value.to_le_bytes());
                 }
+            }
+        }
+        Values::Features { shape, len, .. } => {
+            hash.update(format!("dtkc features {len} {} {}\n", shape.rows(), shape.dim));
+            let step = dataset.chunk_rows();
+            for start in (0..*len).step_by(step) {
+                let Items::Features { values, .. } = dataset.items_of(start..(start + step).min(*len))? else {
+                    continue;
+                };
+                values.iter().for_each(|value| hash.update(value.to_le_bytes()));
             }
         }
     }

@@ -10,14 +10,14 @@ pub(crate) mod text;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use dtkc_item::{ImageShape, ItemKind, ItemShape, Items, Resize};
+use dtkc_item::{FeatureShape, ImageShape, ItemKind, ItemShape, Items, Resize};
 
 use self::rows::Rows;
 pub use self::storage::Storage;
-use crate::{DataError, h5};
+use crate::{DataError, Origin, h5};
 
-/// Bytes of sequences that are read together, about.
-const SEQUENCE_CHUNK: u64 = 1 << 20;
+/// Bytes of sequences or features that are read together, about.
+const READ_TOGETHER: u64 = 1 << 20;
 
 /// An open dataset file, checked against schema 1.
 #[derive(Debug)]
@@ -31,6 +31,7 @@ pub struct Dataset {
     label_names: Option<Vec<String>>,
     paths: Option<hdf5::Dataset>,
     storage: Storage,
+    origin: Option<(String, hdf5::Dataset)>,
 }
 
 /// The content proper.
@@ -38,6 +39,7 @@ pub struct Dataset {
 enum Values {
     Images { shape: ImageShape, rows: Rows },
     Sequences { dim: usize, offsets: Vec<usize>, values: hdf5::Dataset },
+    Features { shape: FeatureShape, len: usize, values: hdf5::Dataset },
 }
 
 impl Dataset {
@@ -57,10 +59,11 @@ impl Dataset {
         match self.values {
             Values::Images { shape, .. } => ItemShape::Image(shape),
             Values::Sequences { dim, .. } => ItemShape::Sequence { dim },
+            Values::Features { shape, .. } => ItemShape::Features(shape),
         }
     }
 
-    /// Images or sequences.
+    /// Images, sequences or features.
     pub fn kind(&self) -> ItemKind {
         self.shape().kind()
     }
@@ -81,11 +84,12 @@ impl Dataset {
         self.resize
     }
 
-    /// Images or sequences in the set; at least one.
+    /// Items in the set; at least one.
     pub fn len(&self) -> usize {
         match &self.values {
             Values::Images { rows, .. } => rows.len(),
             Values::Sequences { offsets, .. } => offsets.len() - 1,
+            Values::Features { len, .. } => *len,
         }
     }
 
@@ -94,15 +98,22 @@ impl Dataset {
         self.len() == 0
     }
 
-    /// The size of every image; `None` for sequences.
+    /// The size of every image; `None` for others.
     pub fn image_shape(&self) -> Option<ImageShape> {
         self.shape().image()
     }
 
-    /// Time steps of every sequence; `None` for images.
+    /// Where features come from; `None` for others, and where the file does not say.
+    pub fn origin(&self) -> Result<Option<Origin>, DataError> {
+        let Some((about, network)) = &self.origin else { return Ok(None) };
+        let network = network.read_raw::<u8>().map_err(|e| h5::read_failed(&self.path, &e))?;
+        Ok(Some(Origin { about: about.clone(), network }))
+    }
+
+    /// Time steps of every sequence; `None` for others.
     pub fn sequence_lengths(&self) -> Option<Vec<usize>> {
         match &self.values {
-            Values::Images { .. } => None,
+            Values::Images { .. } | Values::Features { .. } => None,
             Values::Sequences { offsets, .. } => Some(offsets.windows(2).map(|w| w[1] - w[0]).collect()),
         }
     }
@@ -173,6 +184,16 @@ impl Dataset {
                 let places = offsets[range.start..=range.end].iter().map(|place| place - first).collect();
                 Ok(Items::Sequences { dim: *dim, values: self.steps(values, first..last)?, offsets: places })
             }
+            Values::Features { shape, values, .. } => {
+                let found = match range.is_empty() {
+                    true => Vec::new(),
+                    false => {
+                        let found = values.read_slice::<f32, _, ndarray::Ix3>((range, .., ..));
+                        found.map_err(|e| h5::read_failed(&self.path, &e))?.into_raw_vec_and_offset().0
+                    }
+                };
+                Ok(Items::Features { shape: *shape, values: found })
+            }
         }
     }
 
@@ -185,6 +206,7 @@ impl Dataset {
                 // Its values and its place.
                 steps * 4 * *dim as u64 + 8 * range.len() as u64
             }
+            Values::Features { shape, .. } => (range.len() * shape.len() * size_of::<f32>()) as u64,
         }
     }
 
@@ -257,13 +279,13 @@ impl Dataset {
         fingerprint::of(self)
     }
 
-    /// Items that are best read together: those that the file stores together, or sequences of about a MiB.
+    /// Items that are best read together: those that the file stores together, or others of about a MiB.
     pub(crate) fn chunk_rows(&self) -> usize {
         match &self.values {
             Values::Images { rows, .. } => rows.chunk_rows(),
-            Values::Sequences { .. } => {
+            Values::Sequences { .. } | Values::Features { .. } => {
                 let mean = self.bytes_of(0..self.len()) / self.len() as u64;
-                ((SEQUENCE_CHUNK / mean.max(1)) as usize).clamp(1, self.len())
+                ((READ_TOGETHER / mean.max(1)) as usize).clamp(1, self.len())
             }
         }
     }
@@ -277,7 +299,7 @@ impl Dataset {
     pub(crate) fn read_all(&self) -> Result<Items, DataError> {
         match self.shape() {
             ItemShape::Image(shape) => Ok(Items::Images { shape, pixels: self.read_all_images()? }),
-            ItemShape::Sequence { .. } => self.items_of(0..self.len()),
+            ItemShape::Sequence { .. } | ItemShape::Features(_) => self.items_of(0..self.len()),
         }
     }
 
@@ -296,7 +318,7 @@ impl Dataset {
     fn rows(&self) -> Result<&Rows, DataError> {
         match &self.values {
             Values::Images { rows, .. } => Ok(rows),
-            Values::Sequences { .. } => Err(self.wrong_kind(ItemKind::Images)),
+            Values::Sequences { .. } | Values::Features { .. } => Err(self.wrong_kind(ItemKind::Images)),
         }
     }
 

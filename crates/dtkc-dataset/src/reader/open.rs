@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dtkc_item::{ImageShape, ItemKind, Resize};
+use dtkc_item::{FeatureShape, ImageShape, ItemKind, Resize};
 use hdf5::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5::{File, LinkType, MinorErrorCode};
 
@@ -31,11 +31,16 @@ pub fn open(path: &Path) -> Result<Dataset, DataError> {
     let (values, storage, len) = match candidate.kind()? {
         ItemKind::Images => candidate.images()?,
         ItemKind::Sequences => candidate.sequences()?,
+        ItemKind::Features => candidate.features()?,
+    };
+    let origin = match values {
+        Values::Features { .. } => candidate.origin()?,
+        _ => None,
     };
     let labels = candidate.labels(len)?;
     let label_names = candidate.label_names()?;
     let paths = candidate.paths(len)?;
-    Ok(Dataset { path: path.to_owned(), name, source, resize, values, labels, label_names, paths, storage })
+    Ok(Dataset { path: path.to_owned(), name, source, resize, values, labels, label_names, paths, storage, origin })
 }
 
 fn stem(path: &Path) -> String {
@@ -108,7 +113,8 @@ impl<'a> Candidate<'a> {
         let Some(name) = self.text_attribute(schema::KIND)? else {
             return Err(self.layout(format!("it has no attribute {}", schema::KIND)));
         };
-        ItemKind::from_name(&name).ok_or_else(|| self.layout(format!("its kind is '{name}', not images or sequences")))
+        ItemKind::from_name(&name)
+            .ok_or_else(|| self.layout(format!("its kind is '{name}', not images, sequences or features")))
     }
 
     fn resize(&self) -> Result<Option<Resize>, DataError> {
@@ -171,6 +177,33 @@ impl<'a> Candidate<'a> {
         let offsets = self.offsets(steps)?;
         let len = offsets.len() - 1;
         Ok((Values::Sequences { dim, offsets, values }, storage, len))
+    }
+
+    fn features(&self) -> Result<(Values, Storage, usize), DataError> {
+        let values = self.required(schema::FEATURES)?;
+        if h5::type_of(&values) != Some(TypeDescriptor::Float(FloatSize::U4)) {
+            return Err(self.layout(format!("/features holds {}, not f32", type_name(&values))));
+        }
+        let extents = values.shape();
+        let &[len, rows, dim] = extents.as_slice() else {
+            return Err(self.layout(format!("/features has the shape {extents:?}, not [n, 1 + views, dim]")));
+        };
+        if [len, rows, dim].contains(&0) {
+            return Err(self.layout("/features is empty"));
+        }
+        let storage = self.storage(&values, schema::FEATURES, "f32")?;
+        Ok((Values::Features { shape: FeatureShape { dim, views: rows - 1 }, len, values }, storage, len))
+    }
+
+    /// What features were made of, and the network that made them: both or none.
+    fn origin(&self) -> Result<Option<(String, hdf5::Dataset)>, DataError> {
+        let Some(about) = self.text_attribute(schema::ORIGIN)? else { return Ok(None) };
+        let network = self.required(schema::NETWORK)?;
+        if h5::type_of(&network) != Some(TypeDescriptor::Unsigned(IntSize::U1)) || network.ndim() != 1 {
+            return Err(self.layout("/network is not a list of bytes"));
+        }
+        self.storage(&network, schema::NETWORK, "u8")?;
+        Ok(Some((about, network)))
     }
 
     fn offsets(&self, steps: usize) -> Result<Vec<usize>, DataError> {

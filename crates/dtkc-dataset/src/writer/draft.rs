@@ -6,8 +6,8 @@ use dtkc_files::Pending;
 use hdf5::File;
 use hdf5::types::VarLenUnicode;
 
-use super::WriterOptions;
 use super::column::{Column, ColumnSpec};
+use super::{Origin, WriterOptions};
 use crate::{DataError, h5, schema};
 
 /// The file under construction. The fields are dropped in order: HDF5 lets go of the partial file before
@@ -161,6 +161,10 @@ fn write_attributes(file: &File, options: &WriterOptions) -> hdf5::Result<()> {
     let texts = [(schema::KIND, kind), (schema::NAME, &options.name), (schema::SOURCE, &options.source)];
     for (key, value) in texts.into_iter().chain(resize.as_deref().map(|rule| (schema::RESIZE, rule))) {
         file.new_attr::<VarLenUnicode>().create(key)?.write_scalar(&h5::text(value)?)?;
+    }
+    if let Some(Origin { about, network }) = &options.origin {
+        file.new_attr::<VarLenUnicode>().create(schema::ORIGIN)?.write_scalar(&h5::text(about)?)?;
+        file.new_dataset_builder().with_data(network).create(schema::NETWORK)?;
     }
     Ok(())
 }

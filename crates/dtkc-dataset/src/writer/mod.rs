@@ -6,11 +6,11 @@ mod options;
 
 use std::path::Path;
 
-use dtkc_item::{ImageShape, ItemKind, ItemShape};
+use dtkc_item::{FeatureShape, ImageShape, ItemKind, ItemShape};
 
 use self::column::{Column, ColumnSpec};
 use self::draft::Draft;
-pub use self::options::{Compression, WriterOptions};
+pub use self::options::{Compression, Origin, WriterOptions};
 use crate::{DataError, schema};
 
 /// Streams items to a dataset file, which appears whole at [`Writer::finish`] or not at all. One chunk of items is
@@ -26,6 +26,7 @@ pub struct Writer {
 enum Values {
     Images { shape: ImageShape, pixels: Column<u8> },
     Sequences { dim: usize, steps: u64, values: Column<f32>, offsets: Column<u64> },
+    Features { shape: FeatureShape, values: Column<f32> },
 }
 
 impl Writer {
@@ -56,7 +57,7 @@ impl Writer {
     pub fn push_image(&mut self, pixels: &[u8], label: Option<i64>, path: Option<&str>) -> Result<(), DataError> {
         let number = self.len();
         let Values::Images { shape, pixels: column } = &mut self.values else {
-            return Err(wrong_kind(ItemKind::Images, ItemKind::Sequences));
+            return Err(self.wrong_kind(ItemKind::Images));
         };
         if pixels.len() != shape.len() {
             let (found, expected) = (pixels.len(), shape.len());
@@ -73,7 +74,7 @@ impl Writer {
     pub fn push_sequence(&mut self, steps: &[f32], label: Option<i64>, path: Option<&str>) -> Result<(), DataError> {
         let number = self.len();
         let Values::Sequences { dim, steps: end, values, offsets } = &mut self.values else {
-            return Err(wrong_kind(ItemKind::Sequences, ItemKind::Images));
+            return Err(self.wrong_kind(ItemKind::Sequences));
         };
         if steps.is_empty() {
             return Err(DataError::Invalid(format!("sequence {number} has no steps; it must have at least one")));
@@ -86,6 +87,24 @@ impl Writer {
         *end += (steps.len() / *dim) as u64;
         values.extend(steps).and_then(|()| offsets.extend(&[*end])).map_err(|e| self.draft.failed(&e))?;
         self.draft.push(label, path)
+    }
+
+    /// Adds the vectors of an image and of its views. Labels and paths as with [`Writer::push_image`].
+    pub fn push_features(&mut self, vectors: &[f32], label: Option<i64>, path: Option<&str>) -> Result<(), DataError> {
+        let number = self.len();
+        let Values::Features { shape, values } = &mut self.values else {
+            return Err(self.wrong_kind(ItemKind::Features));
+        };
+        if vectors.len() != shape.len() {
+            let (found, expected) = (vectors.len(), shape.len());
+            return Err(DataError::Invalid(format!("item {number} has {found} values instead of {expected}")));
+        }
+        values.extend(vectors).map_err(|e| self.draft.failed(&e))?;
+        self.draft.push(label, path)
+    }
+
+    fn wrong_kind(&self, given: ItemKind) -> DataError {
+        DataError::Invalid(format!("{given} cannot be written to a set of {}", self.values.kind()))
     }
 
     /// Sets or replaces the class names by label, at any time before [`Writer::finish`].
@@ -130,6 +149,11 @@ impl Values {
                 offsets.extend(&[0])?;
                 Ok(Self::Sequences { dim, steps: 0, values, offsets })
             }
+            ItemShape::Features(shape) => {
+                let row = vec![shape.rows(), shape.dim];
+                let values = Column::create(column(schema::FEATURES, row, shape.len() * size_of::<f32>()))?;
+                Ok(Self::Features { shape, values })
+            }
         }
     }
 
@@ -137,10 +161,15 @@ impl Values {
         match self {
             Self::Images { pixels, .. } => pixels.flush(),
             Self::Sequences { values, offsets, .. } => values.flush().and_then(|()| offsets.flush()),
+            Self::Features { values, .. } => values.flush(),
         }
     }
-}
 
-fn wrong_kind(given: ItemKind, wanted: ItemKind) -> DataError {
-    DataError::Invalid(format!("{given} cannot be written to a set of {wanted}"))
+    fn kind(&self) -> ItemKind {
+        match self {
+            Self::Images { .. } => ItemKind::Images,
+            Self::Sequences { .. } => ItemKind::Sequences,
+            Self::Features { .. } => ItemKind::Features,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What a writer must know before the first item.
 
-use dtkc_item::{ItemShape, Resize};
+use dtkc_item::{ItemKind, ItemShape, Resize};
 
 use crate::DataError;
 
@@ -31,10 +31,21 @@ pub struct WriterOptions {
     pub label_names: Option<Vec<String>>,
     /// How images were brought to their size, so that later ones can be, too; `None` where they never were.
     pub resize: Option<Resize>,
+    /// Where features come from.
+    pub origin: Option<Origin>,
+}
+
+/// Where features come from: whatever is needed to make more of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// What they were made of and how, in words of the program that made them.
+    pub about: String,
+    /// The network that made them, as an ONNX file.
+    pub network: Vec<u8>,
 }
 
 impl WriterOptions {
-    /// Options for items of that shape: no compression, no paths, no label names, no rule for resizing.
+    /// Options for items of that shape: no compression, no paths, no label names, no rule for resizing, no origin.
     pub fn new(shape: impl Into<ItemShape>, name: impl Into<String>, source: impl Into<String>) -> Self {
         Self {
             shape: shape.into(),
@@ -44,6 +55,7 @@ impl WriterOptions {
             paths: false,
             label_names: None,
             resize: None,
+            origin: None,
         }
     }
 
@@ -57,7 +69,13 @@ impl WriterOptions {
             ItemShape::Sequence { .. } if self.resize.is_some() => {
                 return Err(DataError::Invalid("only images have a rule for resizing".into()));
             }
-            ItemShape::Sequence { .. } => {}
+            ItemShape::Features(shape) if shape.is_empty() => {
+                return Err(DataError::Invalid("features need at least one value".into()));
+            }
+            ItemShape::Sequence { .. } | ItemShape::Features(_) => {}
+        }
+        if self.origin.is_some() && self.shape.kind() != ItemKind::Features {
+            return Err(DataError::Invalid("only features come from a network".into()));
         }
         match self.compression {
             Compression::Gzip(level) if !(1..=9).contains(&level) => {

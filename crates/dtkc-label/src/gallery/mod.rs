@@ -70,7 +70,7 @@ fn read_thumbnails(
                         curves.add(index, dim, &values);
                         None
                     }
-                    Err(_) => None,
+                    Ok(Items::Features { .. }) | Err(_) => None,
                 },
                 Origin::Sequence(sequence) => {
                     if let Ok(values) = &sequence.values {

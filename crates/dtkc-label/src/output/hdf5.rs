@@ -67,6 +67,7 @@ impl Hdf5Writer {
         match item {
             ItemRef::Pixels(pixels) => writer.push_image(pixels, cluster, Some(&row.path))?,
             ItemRef::Steps(steps) => writer.push_sequence(steps, cluster, Some(&row.path))?,
+            ItemRef::Features(vectors) => writer.push_features(vectors, cluster, Some(&row.path))?,
         }
         // The path is in the file already, and prints do not go there; what is left is small.
         let outcome = Ok(Label { print: None, ..label.clone() });

@@ -91,6 +91,7 @@ impl Table {
         match self.shape() {
             ItemShape::Image(shape) => shape.len() as u64,
             ItemShape::Sequence { dim } => (self.steps(row) * dim * size_of::<f32>()) as u64,
+            ItemShape::Features(shape) => (shape.len() * size_of::<f32>()) as u64,
         }
     }
 
@@ -104,6 +105,7 @@ impl Table {
                 let offsets = places.iter().map(|place| place - start).collect();
                 Items::Sequences { dim, values: self.dataset.read_steps(start..end)?, offsets }
             }
+            ItemShape::Features(_) => self.dataset.items_of(rows)?,
         })
     }
 

@@ -31,8 +31,14 @@ pub(super) fn step_flops(model: &ValidModel, batch: usize, compared: usize) -> f
                 .sum::<f64>();
         }
     }
+    total + dense_flops(model, batch)
+}
+
+/// The part of the hidden layer and what is behind it: all there is where items are features.
+pub(super) fn dense_flops(model: &ValidModel, rows: usize) -> f64 {
+    let (n, config) = (rows as f64, model.config());
     let (features, hidden, k) = (model.features(), config.network.hidden, config.clusters);
-    total + 3.0 * 2.0 * n * (features * hidden + hidden * k) as f64 + 3.0 * 2.0 * n * n * hidden as f64
+    3.0 * 2.0 * n * (features * hidden + hidden * k) as f64 + 3.0 * 2.0 * n * n * hidden as f64
 }
 
 /// The same for `rows` sequences of `steps` steps in all: products of inputs and states with the weights of every layer,
@@ -40,7 +46,7 @@ pub(super) fn step_flops(model: &ValidModel, batch: usize, compared: usize) -> f
 pub(super) fn sequence_flops(model: &ValidModel, rows: usize, steps: f64, compared: usize) -> f64 {
     let config = model.config();
     let RecurrentConfig { layers, units } = config.network.recurrent;
-    let (n, width) = (rows as f64, (2 * units) as f64);
+    let width = (2 * units) as f64;
     let mut total = 0.0;
     for layer in 0..layers {
         let inputs = if layer == 0 { config.input.dim().unwrap_or(0) } else { 2 * units };
@@ -50,8 +56,7 @@ pub(super) fn sequence_flops(model: &ValidModel, rows: usize, steps: f64, compar
         total += products * (passes * inputs as f64 + 3.0 * units as f64);
         total += 3.0 * 2.0 * (compared as f64).powi(2) * width;
     }
-    let (hidden, k) = (config.network.hidden, config.clusters);
-    total + 3.0 * 2.0 * n * (2 * units * hidden + hidden * k) as f64 + 3.0 * 2.0 * n * n * hidden as f64
+    total + dense_flops(model, rows)
 }
 
 /// One unfolding of `rows` x `columns`: Gram matrices, their bases, and all pairs of subspaces by the cheaper of

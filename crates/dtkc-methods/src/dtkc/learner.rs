@@ -14,7 +14,7 @@ use dtkc_onnx::Network;
 
 use super::Settings;
 use super::balance::Balance;
-use super::flops::{sequence_flops, step_flops};
+use super::flops::{dense_flops, sequence_flops, step_flops};
 use super::regroup::Evidence;
 use super::seen::{self, Seen};
 use super::sight::Sight;
@@ -250,7 +250,7 @@ impl Learner for DtkcLearner {
         vec![Stage { name: CLUSTERING, epochs: self.epochs }]
     }
 
-    /// The scaling of sequences is learnt before anything else.
+    /// The scaling of sequences and features is learnt before anything else.
     fn enter(&mut self, _stage: usize, data: &mut dyn Passes) -> Result<(), LearnError> {
         learn_scaling(&mut self.model, data)
     }
@@ -415,6 +415,7 @@ impl Learner for DtkcLearner {
         Some(match self.valid().config().input.kind() {
             ItemKind::Images => step_flops(self.valid(), rows, compared),
             ItemKind::Sequences => sequence_flops(self.valid(), rows, steps as f64, compared),
+            ItemKind::Features => dense_flops(self.valid(), rows),
         })
     }
 }

@@ -13,14 +13,14 @@ const OTHER_SIZES: f64 = 64.0 * MIB;
 /// Weights, their gradients, two moments, the best epoch's and a clone while a step is made.
 const COPIES: f64 = 6.0;
 const MIB: f64 = 1024.0 * 1024.0;
+/// Matrices over all pairs of rows that a loss with its gradients holds at once.
+const PAIRS: usize = 24;
 /// Units come in whole register tiles of at most so many lanes.
 const LANES: usize = 32;
 
 /// Bytes that a step over `rows` sequences of `steps` steps in all takes: what is held of every step for the backward pass,
 /// its values and the gradients of the largest layer, and the kernels over all pairs.
 pub(super) fn sequence_memory(model: &ValidModel, rows: usize, steps: usize) -> u64 {
-    /// Matrices over all pairs of rows that a loss with its gradients holds at once.
-    const PAIRS: usize = 24;
     let RecurrentConfig { layers, units } = model.config().network.recurrent;
     let dim = model.config().input.dim().unwrap_or(0);
     // Gates and state of both directions in whole register tiles, and the states that the next layer takes.
@@ -32,6 +32,16 @@ pub(super) fn sequence_memory(model: &ValidModel, rows: usize, steps: usize) -> 
     let hidden = 2 * units + model.config().clusters + model.fine_clusters();
     let sums = layers * 6 * units * (dim.max(2 * units) + units) + model.config().network.hidden * hidden;
     (AROUND * values + OTHER_SIZES.min(values / 2.0) + pairs + 4.0 * COPIES * sums as f64) as u64
+}
+
+/// Bytes that a step over `rows` vectors of another network takes: they, what the hidden layer and the outputs hold, and the
+/// kernels over all pairs.
+pub(super) fn feature_memory(model: &ValidModel, rows: usize) -> u64 {
+    let (dim, hidden) = (model.features(), model.config().network.hidden);
+    let outputs = model.config().clusters + model.fine_clusters();
+    let values = 4.0 * (rows * (3 * dim + 8 * hidden + 8 * outputs)) as f64;
+    let pairs = 4.0 * (PAIRS * rows * rows) as f64;
+    (AROUND * values + pairs + 4.0 * COPIES * (hidden * (dim + outputs)) as f64) as u64
 }
 
 /// Bytes that a step over `rows` rows takes, `compared` of which the companion objectives see (0 without them): what is held

@@ -3,11 +3,12 @@
 
 use dtkc_core::ConfigError;
 use dtkc_core::augment::BatchKey;
-use dtkc_item::{Batch, ImageShape, ItemShape, Items};
+use dtkc_item::{Batch, FeatureShape, ImageShape, ItemShape, Items};
 use serde::{Deserialize, Serialize};
 
 use super::surroundings::{Scaled, Search};
 use crate::LearnError;
+use crate::features::{Described, read_features, seconds_of_all_vectors};
 use crate::learner::Passes;
 use crate::nearest::{Images, Likeness, Neighbours, Resampled, read_sequences, seconds_of_all_sequences};
 use crate::random::Random;
@@ -86,9 +87,10 @@ impl Partners {
         let found = match search.shape {
             ItemShape::Image(shape) => find_images(config, data, (shape, search.clusters), known)?,
             ItemShape::Sequence { dim } => find_sequences(config, data, (dim, search.scaled), known)?,
+            ItemShape::Features(shape) => find_features(config, data, shape, known)?,
         };
         let Some((held, nearest)) = found else {
-            let (n, kind) = (data.len(), search.shape.kind());
+            let (n, kind) = (data.len(), search.shape.kind().noun());
             data.say(&format!("{n} {kind} are too many to look for near neighbours: random views alone are used"));
             return Ok(None);
         };
@@ -135,6 +137,25 @@ fn find_images(
         None => by.neighbours(&images, SIDE, config.count, &|| data.stop())?,
     };
     Ok(Some((images.into_items(), nearest)))
+}
+
+/// The same for features: near by what the network that made them finds alike.
+fn find_features(
+    config: &PartnerConfig,
+    data: &mut dyn Passes,
+    shape: FeatureShape,
+    known: Option<Neighbours>,
+) -> Result<Option<(Items, Neighbours)>, LearnError> {
+    if seconds_of_all_vectors(data.len(), shape) > LONGEST {
+        return Ok(None);
+    }
+    data.note("nearest neighbours");
+    let Some(held) = read_features(data, shape, MOST_BYTES)? else { return Ok(None) };
+    let nearest = match known {
+        Some(known) => known,
+        None => Described::of(&held, shape).neighbours(config.count, &|| data.stop())?,
+    };
+    Ok(Some((held, nearest)))
 }
 
 /// The same for sequences: near by the distance of what they are when they are scaled and resampled.

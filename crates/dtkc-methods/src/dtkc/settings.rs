@@ -1,10 +1,10 @@
 //! The settings of DTKC and DDC, and their check.
 
 use dtkc_core::{AugmentConfig, ConfigError, LossConfig, ModelConfig, NetworkConfig, SequenceViewConfig, ValidModel};
-use dtkc_item::ItemShape;
+use dtkc_item::{FeatureShape, ItemShape};
 use serde::{Deserialize, Serialize};
 
-use super::memory::{sequence_memory, step_memory};
+use super::memory::{feature_memory, sequence_memory, step_memory};
 use super::start::MANY;
 use super::{DtkcLearner, PartnerConfig, StartConfig, StartKind};
 use crate::learner::{Extent, Learner};
@@ -16,6 +16,8 @@ use crate::{LearnError, Method, MethodTable, SettingError, Task};
 pub(super) const FEW_NEIGHBOURS: usize = 5;
 /// The same for sequences.
 const MANY_NEIGHBOURS: usize = 20;
+/// The same for features.
+const NEIGHBOURS_BY_FEATURES: usize = 10;
 
 /// Images of every cluster that a step with paired views should have, on average.
 const IMAGES_PER_CLUSTER: usize = 6;
@@ -65,6 +67,23 @@ impl Settings {
         ))
     }
 
+    fn check_features(&self, shape: FeatureShape, clusters: usize) -> Result<(), LearnError> {
+        let conflict = |text: &str| Err(SettingError::from(ConfigError::Conflict(text.into())).into());
+        if self.loss.has_companions() {
+            return conflict(
+                "companion objectives look at the blocks of a network that is trained, and features come from one that is not: \
+                 use --method ddc",
+            );
+        }
+        if self.paired() && shape.views == 0 && !self.neighbours.is_on() {
+            return conflict(
+                "the loss compares two views of each item, but these features have none and neighbours are off: make them with \
+                 --backbone-views 4, or set neighbours.count and neighbours.share",
+            );
+        }
+        self.model(ItemShape::Features(shape), clusters).map(drop)
+    }
+
     /// The network for these items, checked.
     pub fn model(&self, input: ItemShape, clusters: usize) -> Result<ValidModel, LearnError> {
         let mut network = self.network.clone();
@@ -101,9 +120,6 @@ impl MethodTable for Settings {
             }
             _ => {}
         }
-        if self.paired() && self.augment.is_off() && self.sequence_views.is_off() {
-            return Err(self.equal_views("augment").into());
-        }
         Ok(())
     }
 
@@ -135,6 +151,17 @@ impl MethodTable for Settings {
                     }
                 }
             }
+            ItemShape::Features(_) => {
+                (self.augment, self.sequence_views) = (AugmentConfig::default(), SequenceViewConfig::default());
+                self.network.reduce = 1;
+                if self.start.from == StartKind::Auto {
+                    // What a trained network finds alike is nearly always of one kind.
+                    self.start.from = StartKind::Graph;
+                    if self.neighbours.count == FEW_NEIGHBOURS {
+                        self.neighbours.count = NEIGHBOURS_BY_FEATURES;
+                    }
+                }
+            }
         }
         network::suit(&mut self.network, input)
     }
@@ -153,6 +180,7 @@ impl MethodTable for Settings {
         Some(match input {
             ItemShape::Image(_) => step_memory(&model, rows, self.compared(rows)),
             ItemShape::Sequence { .. } => sequence_memory(&model, rows, steps),
+            ItemShape::Features(_) => feature_memory(&model, rows),
         })
     }
 
@@ -160,6 +188,7 @@ impl MethodTable for Settings {
         let (is_off, name) = match input {
             ItemShape::Image(_) => (self.augment.is_off(), "augment"),
             ItemShape::Sequence { .. } => (self.sequence_views.is_off(), "sequence_views"),
+            ItemShape::Features(shape) => return self.check_features(shape, clusters),
         };
         if self.paired() && is_off {
             return Err(SettingError::from(self.equal_views(name)).into());
@@ -189,7 +218,7 @@ mod tests {
         assert!(settings.check_task(image, 4).unwrap_err().to_string().contains("number of augment"));
         settings.check_task(ItemShape::Sequence { dim: 3 }, 4).unwrap();
         settings.suit(image);
-        assert!(settings.check(Method::Dtkc).unwrap_err().to_string().contains("augment"));
+        assert!(settings.check_task(image, 4).is_err());
     }
 
     #[test]

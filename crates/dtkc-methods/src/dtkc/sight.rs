@@ -7,7 +7,8 @@ use dtkc_item::{ItemShape, Items};
 
 use super::Settings;
 use crate::SettingError;
-use crate::sequences::clean_input;
+use crate::features::{drawn_vectors, own_vectors};
+use crate::sequences::{clean_input, feature_input};
 
 /// What makes items ready for the network.
 pub(super) struct Sight {
@@ -19,6 +20,8 @@ pub(super) struct Sight {
 enum Maker {
     Images(Augmenter),
     Sequences(SequenceAugmenter),
+    /// Views of features were made with them.
+    Features,
 }
 
 impl Sight {
@@ -28,6 +31,7 @@ impl Sight {
         let maker = match valid.config().input {
             ItemShape::Image(_) => Maker::Images(Augmenter::new(&settings.augment, valid.seen())?),
             ItemShape::Sequence { dim } => Maker::Sequences(SequenceAugmenter::new(&settings.sequence_views, dim)?),
+            ItemShape::Features(_) => Maker::Features,
         };
         Ok(Self { augmenter: settings.paired().then_some(maker) })
     }
@@ -61,6 +65,11 @@ impl Sight {
                 };
                 let partners = partners.map(scaled);
                 augmenter.pairs(scaled(items), partners.as_ref(), key, device).into()
+            }
+            Some(Maker::Features) => {
+                let mut vectors = own_vectors(items);
+                vectors.extend(drawn_vectors(partners.unwrap_or(items), key));
+                feature_input(model, &vectors, device)
             }
         };
         (pairs, Views::Paired)

@@ -78,7 +78,7 @@ impl Images {
 }
 
 /// Seconds that it takes to compare every pair of `n` rows of so many values, about, on two cores.
-pub(super) fn seconds_of_all_pairs(n: usize, values: usize) -> f64 {
+pub(crate) fn seconds_of_all_pairs(n: usize, values: usize) -> f64 {
     (n as f64).powi(2) * values as f64 / PRODUCTS_PER_SECOND
 }
 

@@ -8,6 +8,7 @@ use super::outlines::{self, Outlines};
 use super::sequences::Resampled;
 use super::{Images, images};
 use crate::LearnError;
+use crate::features::own_vectors;
 
 /// More clusters than this are mostly single things, which colours and shades tell apart; fewer are kinds of things, which
 /// shapes do.
@@ -70,7 +71,7 @@ impl Likeness {
 }
 
 /// What items look like before anything was learnt about them, row after row: outlines of images, and sequences resampled
-/// once `scaled` has scaled their steps.
+/// once `scaled` has scaled their steps. Features are what another network has learnt.
 pub(crate) fn compared_rows(items: &Items, scaled: &dyn Fn(&[f32]) -> Vec<f32>) -> Vec<f32> {
     match items {
         Items::Images { shape, pixels } => {
@@ -81,6 +82,7 @@ pub(crate) fn compared_rows(items: &Items, scaled: &dyn Fn(&[f32]) -> Vec<f32>) 
             let (steps, lengths) = items.steps().unwrap_or_default();
             Resampled::of(&scaled(steps), &lengths, *dim).into_values()
         }
+        Items::Features { .. } => own_vectors(items),
     }
 }
 

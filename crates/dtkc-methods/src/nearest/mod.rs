@@ -14,7 +14,7 @@ mod neighbours;
 mod outlines;
 mod sequences;
 
-pub(crate) use images::Images;
+pub(crate) use images::{Images, seconds_of_all_pairs};
 pub use likeness::Likeness;
 pub(crate) use likeness::compared_rows;
 pub use neighbours::{Neighbours, Rows};

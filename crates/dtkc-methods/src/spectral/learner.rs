@@ -11,6 +11,7 @@ use dtkc_onnx::Network;
 
 use super::embedding::{EXACT, SpectralOptions, spectral};
 use super::settings::Settings;
+use crate::features::{Described, read_features, seconds_of_all_vectors};
 use crate::learner::{
     Answers, CLUSTERING, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
@@ -85,6 +86,15 @@ impl SpectralLearner {
                 };
                 let (steps, lengths) = all.steps().unwrap_or_default();
                 Ok(Box::new(Resampled::of(&self.model.scaled(steps), &lengths, dim)))
+            }
+            ItemShape::Features(shape) => {
+                announce(data, seconds_of_all_vectors(data.len(), shape))?;
+                let Some(all) = read_features(data, shape, MOST_BYTES)? else {
+                    let text =
+                        "spectral holds all features in memory, and these take more than 1 GiB: use kmeans or ddc";
+                    return Err(LearnError::Unsuitable(text.into()));
+                };
+                Ok(Box::new(Described::of(&all, shape)))
             }
         }
     }

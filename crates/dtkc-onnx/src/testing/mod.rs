@@ -2,11 +2,13 @@
 //!
 //! [`forward`] follows the definition of each layer in f64, channels-last, and shares nothing with the writer.
 
+mod foreign;
 mod golden;
 mod sequences;
 
 use dtkc_item::{Color, ImageShape, ImageSpec, ItemShape, Resize};
 
+pub use self::foreign::{End, Foreign, WIDTH};
 pub use self::golden::{Golden, GoldenNetwork, golden};
 pub use self::sequences::{SequenceSample, forward_sequence};
 use crate::{Cluster, ImageInput, InputSpec, Layer, Metadata, Network, Provenance, Weights};

@@ -2,6 +2,7 @@
 
 use dtkc_item::ItemShape;
 
+use crate::backbone::FEATURES;
 use crate::network::Checked;
 use crate::proto::{
     Attribute, AttributeType, DataType, Dimension, DimensionValue, Graph, Node, Shape, Tensor, TensorType, Type,
@@ -11,8 +12,9 @@ use crate::read::TIME;
 use crate::sizes::Size;
 
 /// Collects nodes, constants and the shapes of the values between them.
-#[derive(Default)]
-pub(super) struct Builder {
+pub(crate) struct Builder {
+    /// The version of ONNX's operators that nodes must be of.
+    opset: i64,
     nodes: Vec<Node>,
     constants: Vec<Tensor>,
     values: Vec<ValueInfo>,
@@ -20,7 +22,7 @@ pub(super) struct Builder {
 
 /// A dimension of a value.
 #[derive(Clone, Copy)]
-pub(super) enum Dim {
+pub(crate) enum Dim {
     /// As many as there are items.
     Batch,
     /// As many as the longest sequence has steps.
@@ -37,8 +39,18 @@ impl From<Size> for Vec<Dim> {
 }
 
 impl Builder {
+    /// Nothing yet.
+    pub(crate) fn with_opset(opset: i64) -> Self {
+        Self { opset, nodes: Vec::new(), constants: Vec::new(), values: Vec::new() }
+    }
+
+    /// The version of ONNX's operators that nodes must be of.
+    pub(crate) fn opset(&self) -> i64 {
+        self.opset
+    }
+
     /// Adds a node with one output of the same name; `sizes` is that output's shape without the batch.
-    pub(super) fn node(
+    pub(crate) fn node(
         &mut self,
         op: &str,
         name: &str,
@@ -51,7 +63,7 @@ impl Builder {
     }
 
     /// The same where the output may have a time dimension.
-    pub(super) fn sized(
+    pub(crate) fn sized(
         &mut self,
         op: &str,
         name: &str,
@@ -64,7 +76,7 @@ impl Builder {
     }
 
     /// Adds a node; what its outputs look like is said by [`Builder::value`]. An output without a name is not computed.
-    pub(super) fn push(&mut self, op: &str, inputs: &[&str], outputs: &[&str], attribute: Vec<Attribute>) {
+    pub(crate) fn push(&mut self, op: &str, inputs: &[&str], outputs: &[&str], attribute: Vec<Attribute>) {
         let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         self.nodes.push(Node {
             input: owned(inputs),
@@ -77,23 +89,23 @@ impl Builder {
     }
 
     /// Says what a value looks like, and gives its name back.
-    pub(super) fn value(&mut self, name: &str, kind: DataType, dims: &[Dim]) -> String {
+    pub(crate) fn value(&mut self, name: &str, kind: DataType, dims: &[Dim]) -> String {
         self.values.push(value_info(name, kind, dims));
         name.to_owned()
     }
 
-    pub(super) fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) {
+    pub(crate) fn floats(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.constant(name, DataType::Float, shape, raw_data);
     }
 
-    pub(super) fn integers(&mut self, name: &str, values: &[i64]) {
+    pub(crate) fn integers(&mut self, name: &str, values: &[i64]) {
         let raw_data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         self.constant(name, DataType::Int64, &[values.len()], raw_data);
     }
 
     /// One whole number without dimensions.
-    pub(super) fn scalar(&mut self, name: &str, value: i64) {
+    pub(crate) fn scalar(&mut self, name: &str, value: i64) {
         self.constant(name, DataType::Int64, &[], value.to_le_bytes().into());
     }
 
@@ -105,6 +117,24 @@ impl Builder {
             raw_data,
             ..Tensor::default()
         });
+    }
+
+    /// The mean over some axes, which are gone then.
+    pub(crate) fn mean(&mut self, name: &str, value: &str, axes: &[i64]) -> String {
+        // Until version 18 axes were an attribute.
+        if self.opset < 18 {
+            self.push("ReduceMean", &[value], &[name], vec![ints("axes", axes), int("keepdims", 0)]);
+        } else {
+            let constant = format!("{name}_axes");
+            self.integers(&constant, axes);
+            self.push("ReduceMean", &[value, &constant], &[name], vec![int("keepdims", 0)]);
+        }
+        name.to_owned()
+    }
+
+    /// All of it, without inputs and outputs.
+    pub(crate) fn into_graph(self) -> Graph {
+        Graph { node: self.nodes, initializer: self.constants, value_info: self.values, ..Graph::default() }
     }
 
     pub(super) fn finish(mut self, checked: &Checked) -> Graph {
@@ -119,6 +149,7 @@ impl Builder {
                 value_info("values", DataType::Float, &Vec::from(Size::Sequence(dim))),
                 value_info("lengths", DataType::Int64, &[Dim::Batch]),
             ],
+            ItemShape::Features(shape) => vec![value_info(FEATURES, DataType::Float, &batch_of(&[shape.dim]))],
         };
         Graph {
             node: self.nodes,
@@ -135,19 +166,19 @@ impl Builder {
     }
 }
 
-pub(super) fn int(name: &str, value: i64) -> Attribute {
+pub(crate) fn int(name: &str, value: i64) -> Attribute {
     Attribute { name: name.into(), i: Some(value), r#type: AttributeType::Int as i32, ..Attribute::default() }
 }
 
-pub(super) fn float(name: &str, value: f32) -> Attribute {
+pub(crate) fn float(name: &str, value: f32) -> Attribute {
     Attribute { name: name.into(), f: Some(value), r#type: AttributeType::Float as i32, ..Attribute::default() }
 }
 
-pub(super) fn ints(name: &str, values: &[i64]) -> Attribute {
+pub(crate) fn ints(name: &str, values: &[i64]) -> Attribute {
     Attribute { name: name.into(), ints: values.into(), r#type: AttributeType::Ints as i32, ..Attribute::default() }
 }
 
-pub(super) fn text(name: &str, value: &str) -> Attribute {
+pub(crate) fn text(name: &str, value: &str) -> Attribute {
     Attribute { name: name.into(), s: Some(value.into()), r#type: AttributeType::String as i32, ..Attribute::default() }
 }
 
@@ -155,7 +186,7 @@ fn batch_of(sizes: &[usize]) -> Vec<Dim> {
     std::iter::once(Dim::Batch).chain(sizes.iter().copied().map(Dim::Size)).collect()
 }
 
-fn value_info(name: &str, kind: DataType, dims: &[Dim]) -> ValueInfo {
+pub(crate) fn value_info(name: &str, kind: DataType, dims: &[Dim]) -> ValueInfo {
     let dimension = |dim: &Dim| {
         let value = match dim {
             Dim::Batch => DimensionValue::Name("batch".into()),

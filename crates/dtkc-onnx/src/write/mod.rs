@@ -1,12 +1,13 @@
 //! From layers to ONNX nodes.
 
-mod builder;
+pub(crate) mod builder;
 mod sequences;
 
 use dtkc_item::{ImageShape, ItemKind, ItemShape};
 use prost::Message;
 
 use self::builder::{Builder, float, int, ints};
+use crate::backbone::FEATURES;
 use crate::network::Checked;
 use crate::proto::{DataType, Graph, Model, OperatorSet};
 use crate::read::append_metadata;
@@ -42,10 +43,11 @@ pub fn write(network: &Network, metadata: &Metadata) -> Result<Vec<u8>, OnnxErro
 
 /// The graph of a checked network.
 pub(crate) fn graph(network: &Network, checked: &Checked) -> Graph {
-    let mut builder = Builder::default();
+    let mut builder = Builder::with_opset(OPSET);
     let first = match checked.input {
         ItemShape::Image(image) => builder.preprocess(image),
         ItemShape::Sequence { dim } => builder.valid_steps(dim),
+        ItemShape::Features(_) => FEATURES.to_owned(),
     };
     builder.layers(network, checked, first);
     builder.finish(checked)
@@ -54,6 +56,7 @@ pub(crate) fn graph(network: &Network, checked: &Checked) -> Graph {
 fn about(kind: ItemKind) -> &'static str {
     match kind {
         ItemKind::Images => "Cluster assignment of images: u8 pixels in, cluster, probabilities and embedding out.",
+        ItemKind::Features => "Cluster assignment of features: vectors in, cluster, probabilities and embedding out.",
         ItemKind::Sequences => {
             "Cluster assignment of sequences: values and lengths in, cluster, probabilities and embedding out."
         }
@@ -91,7 +94,7 @@ impl Builder {
         self.node("Transpose", "planes", &["scaled"], order, &[channels, height, width])
     }
 
-    fn layers(&mut self, network: &Network, checked: &Checked, mut value: String) {
+    pub(crate) fn layers(&mut self, network: &Network, checked: &Checked, mut value: String) {
         for (position, layer) in network.layers.iter().enumerate() {
             let (before, after) = (checked.sizes[position], checked.sizes[position + 1]);
             let next = network.layers.get(position + 1);
@@ -132,7 +135,7 @@ impl Builder {
                 // ONNX calls both as we do.
                 self.node(step.layer.kind(), &name, &[&value], attributes, &dims)
             }
-            Layer::Standardize { mean, deviation } => self.standardize(&name, [mean, deviation], &value),
+            Layer::Standardize { mean, deviation } => self.standardize(&name, [mean, deviation], step.after, &value),
             Layer::Gru { forward, backward, keep } => self.gru(&name, [forward, backward], *keep, &value),
             Layer::Resample { steps } => self.resample(&name, *steps, step.after, &value),
             Layer::Flatten => self.flatten(&step, &name, value),
@@ -161,7 +164,14 @@ impl Builder {
         let row = self.node("Unsqueeze", &part("row"), &[value, &axis], vec![], &[1, width]);
         let apart = self.node("Sub", &part("apart"), &[&row, &rows], vec![], &[clusters, width]);
         let keep = || vec![int("keepdims", 0)];
-        let far = self.node("ReduceSumSquare", &part("far"), &[&apart, &last], keep(), &[clusters]);
+        // Until version 18 that operator had its axes in another place; behind a backbone there are older ones.
+        let far = match self.opset() >= OPSET {
+            true => self.node("ReduceSumSquare", &part("far"), &[&apart, &last], keep(), &[clusters]),
+            false => {
+                let square = self.node("Mul", &part("square"), &[&apart, &apart], vec![], &[clusters, width]);
+                self.node("ReduceSum", &part("far"), &[&square, &last], keep(), &[clusters])
+            }
+        };
         let more = self.node("Add", &part("more"), &[&far, &one], vec![], &[clusters]);
         let near = self.node("Reciprocal", &part("near"), &[&more], vec![], &[clusters]);
         let all = self.node("ReduceSum", &part("all"), &[&near, &axis], vec![int("keepdims", 1)], &[1]);

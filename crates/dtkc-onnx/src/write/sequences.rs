@@ -34,11 +34,16 @@ impl Builder {
         self.sized("Where", "valid_values", &["valid", "values", "zero"], vec![], Size::Sequence(dim))
     }
 
-    pub(super) fn standardize(&mut self, name: &str, [mean, deviation]: [&Vec<f32>; 2], value: &str) -> String {
+    pub(super) fn standardize(
+        &mut self,
+        name: &str,
+        [mean, deviation]: [&Vec<f32>; 2],
+        size: Size,
+        value: &str,
+    ) -> String {
         let (centre, scale) = (format!("{name}_mean"), format!("{name}_deviation"));
         self.floats(&centre, &[mean.len()], mean);
         self.floats(&scale, &[deviation.len()], deviation);
-        let size = Size::Sequence(mean.len());
         let centred = self.sized("Sub", &format!("{name}_centred"), &[value, &centre], vec![], size);
         self.sized("Div", name, &[&centred, &scale], vec![], size)
     }

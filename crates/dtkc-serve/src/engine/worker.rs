@@ -56,6 +56,8 @@ impl QueueWorker {
                 values: vec![0.0; count * WARM_STEPS * dim],
                 offsets: (0..=count).map(|place| place * WARM_STEPS).collect(),
             },
+            // No model file takes features.
+            other @ ItemShape::Features(_) => Items::empty(other),
         };
         let zeros = Prepared { items, rows: (0..count).map(Ok).collect() };
         let started = Instant::now();

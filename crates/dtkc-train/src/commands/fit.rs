@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, builder::PossibleValuesParser};
+use dtkc_cli::Terminal;
 use dtkc_human as human;
 use dtkc_methods::Method;
 use dtkc_train::config::{self, Clusters, KRange, RunConfig};
 use dtkc_train::device::DeviceName;
 use dtkc_train::run_dir::{Existing, RunDir};
-use dtkc_train::{TrainError, pipeline, pretrained};
+use dtkc_train::{TrainError, backbone, pipeline, pretrained};
 use toml::{Table, Value};
 
+use super::features::BackboneArgs;
 use super::resume::{self, After};
 
 const EXAMPLES: &str = "\
@@ -20,6 +22,7 @@ Examples:
   dtkc-train fit --data usps.h5 --clusters 10 --out runs/paper --preset authors --runs 20
   dtkc-train fit --data usps.h5 --clusters auto --k-range 5..15 --out runs/auto
   dtkc-train fit --data big.h5 --clusters 50 --out runs/big --budget 8h --device cuda:0
+  dtkc-train fit --data photos.h5 --backbone net.onnx --clusters 20 --out runs/photos
   dtkc-train fit --config my.toml --set loss.consistency=0.5 --set network.hidden=64
 
 Settings: flags win over --config, --config wins over the preset. The run directory keeps all of them in
@@ -57,6 +60,12 @@ pub(crate) struct Args {
     /// Dataset to train on (HDF5, from dtkc-data).
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
+    /// A trained network (ONNX) that describes the images: groups are found in what it says, not in pixels.
+    #[arg(long, value_name = "FILE")]
+    backbone: Option<PathBuf>,
+    /// File that keeps what the backbone says [default: beside --out; it is used again by the next run].
+    #[arg(long, value_name = "FILE", requires = "backbone")]
+    features: Option<PathBuf>,
     /// Number of clusters, or `auto` to look for it in a range.
     #[arg(long, value_name = "K|auto")]
     clusters: Option<Clusters>,
@@ -132,6 +141,8 @@ pub(crate) struct Args {
     force: bool,
     #[command(flatten)]
     after: After,
+    #[command(flatten)]
+    how: BackboneArgs,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
@@ -150,8 +161,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let device = config.run.device;
     device.open()?;
     dtkc_ops::set_threads(config.run.threads);
-    config.data = pipeline::describe_data(&config.data.path)?;
     let terminal = args.after.terminal();
+    let data = args.described(&config, &terminal)?;
+    config.data = pipeline::describe_data(&data)?;
     pipeline::prepare(&mut config, layers.iter().any(names_batch), &terminal)?;
     // Before there is anything of the new run, and while there is all of the one that it may replace.
     pretrained::check(&args.out, &config)?;
@@ -163,6 +175,19 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 }
 
 impl Args {
+    /// The dataset that is trained on: the one that was named, or what the backbone says about it.
+    fn described(&self, config: &RunConfig, terminal: &Terminal) -> anyhow::Result<PathBuf> {
+        let data = &config.data.path;
+        let Some(network) = &self.backbone else {
+            return match self.how.is_given() {
+                true => Err(TrainError::Setting("--backbone-.. flags need --backbone FILE".into()).into()),
+                false => Ok(data.clone()),
+            };
+        };
+        let options = self.how.options(network.clone(), config.run.threads, self.after.onnxruntime());
+        Ok(backbone::features_for(&self.out, data, self.features.as_deref(), &options, terminal)?)
+    }
+
     /// The flags as the layer that wins over all others.
     fn layer(&self) -> anyhow::Result<Table> {
         let mut layer = Table::new();

@@ -7,6 +7,7 @@ mod devices;
 mod evaluate;
 mod explain;
 mod export;
+mod features;
 mod fit;
 mod mismatch;
 mod report;
@@ -34,6 +35,7 @@ Examples:
   dtkc-data import photos/ --size 64x64 --out photos.h5      make a dataset
   dtkc-train fit --data photos.h5 --clusters 12 --out runs/photos
   dtkc-train fit --data photos.h5 --clusters auto --out runs/photos
+  dtkc-train fit --data photos.h5 --backbone net.onnx --clusters 12 --out runs/photos
   dtkc-train resume runs/photos                              after Ctrl-C or a crash
   dtkc-train evaluate runs/photos --data other.h5
   dtkc-train export runs/photos --out photos.onnx
@@ -49,6 +51,8 @@ Exit codes: 0 done, 1 failed, 2 wrong use, 130 interrupted (what was done is sav
 enum Command {
     /// Train restarts on a dataset, keep the best one (chosen without labels), write a run directory.
     Fit(Box<fit::Args>),
+    /// Describe images with a network that somebody else has trained, for `fit` to find groups in what it says.
+    Features(Box<features::Args>),
     /// Continue a run that was stopped, to the same result as without the stop.
     Resume(resume::Args),
     /// Cluster shares of a dataset under a trained run; ACC, NMI, ARI and confusion where it has labels.
@@ -75,6 +79,7 @@ impl Cli {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self.command {
             Command::Fit(args) => fit::run(*args),
+            Command::Features(args) => features::run(&args),
             Command::Resume(args) => resume::run(args),
             Command::Evaluate(args) => evaluate::run(&args),
             Command::Export(args) => export::run(&args),

@@ -81,6 +81,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
 }
 
 impl After {
+    /// The ONNX Runtime library that was named.
+    pub(super) fn onnxruntime(&self) -> Option<PathBuf> {
+        self.onnxruntime.clone()
+    }
+
     /// The first thing that happens.
     pub(crate) fn begin(&self) {
         if self.stop_with_input {

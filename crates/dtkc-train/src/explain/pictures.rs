@@ -46,8 +46,8 @@ impl Pictures {
                 let dataset = Dataset::open(text)?;
                 match dataset.kind() {
                     ItemKind::Images => Ok(One::Dataset(text.into())),
-                    ItemKind::Sequences => Err(TrainError::Mismatch(format!(
-                        "{text} holds sequences, and maps of importance are made of images; name a dataset of images"
+                    other => Err(TrainError::Mismatch(format!(
+                        "{text} holds {other}, and maps of importance are made of images; name a dataset of images"
                     ))),
                 }
             }

@@ -124,7 +124,7 @@ pub(super) fn look(
                 (writer.as_mut(), painter.as_deref_mut(), batch.items.get(row))
             {
                 let side = painter.side;
-                writer.push(&painter.paint(item, side)?)?;
+                writer.push(&painter.paint(index, item, side)?)?;
             }
         }
         observer.advance(batch.len() as u64);
@@ -164,11 +164,11 @@ fn writer_for(dataset: &Dataset, painter: &mut Painter, sample: &[u32]) -> Resul
     let items = dataset.items(&tried)?;
     let source = painter.source();
     let fit = Fit::find(sample.len(), TILES.min(sample.len() * TILE), source, |side| {
-        items.iter().filter_map(|item| painter.paint(item, side).ok()).collect()
+        tried.iter().zip(items.iter()).filter_map(|(&index, item)| painter.paint(index, item, side).ok()).collect()
     })?;
-    let (Some(fit), Some(first)) = (fit, items.get(0)) else { return Ok(None) };
+    let (Some(fit), Some(first), Some(&index)) = (fit, items.get(0), tried.first()) else { return Ok(None) };
     painter.side = fit.side;
-    let like = painter.paint(first, fit.side)?;
+    let like = painter.paint(index, first, fit.side)?;
     Ok(Some(TilesWriter::new(fit, &like)))
 }
 

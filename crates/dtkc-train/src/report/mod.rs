@@ -65,9 +65,9 @@ pub struct Asked<'a> {
 
 /// Gathers everything that a report says; what only a page shows (pictures, the map) for a page alone.
 pub fn collect(asked: &Asked<'_>, format: Format, observer: &dyn Observer) -> Result<Report, TrainError> {
-    let dataset = open(asked)?;
+    let dataset = asked.saved.dataset(asked.data)?;
     let saved = asked.saved;
-    let mut painter = (format == Format::Html).then(|| Painter::new(&dataset)).transpose()?;
+    let (mut painter, unseen) = painter_of(&dataset, format)?;
     let seen = items::look(saved, &dataset, painter.as_mut(), observer)?;
     let past = Past::read(asked.root, saved)?;
     let agreed = agree::compare(asked, &past, &seen)?;
@@ -76,7 +76,7 @@ pub fn collect(asked: &Asked<'_>, format: Format, observer: &dyn Observer) -> Re
     let shots = Shots::new(&dataset, &seen, classes.as_ref());
     let mut report = Report {
         about: about(asked, &dataset, &past, &seen),
-        notes: notes(asked, &dataset),
+        notes: notes(asked, &dataset).into_iter().chain(unseen).collect(),
         doubts: doubts(saved.config.method, &past, &agreed, &seen, &sizes),
         restarts: past.rows(),
         charts: curves::charts(&past),
@@ -94,16 +94,16 @@ pub fn collect(asked: &Asked<'_>, format: Format, observer: &dyn Observer) -> Re
     Ok(report)
 }
 
-fn open(asked: &Asked<'_>) -> Result<Dataset, TrainError> {
-    let dataset = Dataset::open(asked.data)?;
-    let (wanted, found) = (asked.saved.config.data.input, dataset.shape());
-    if found != wanted {
-        return Err(TrainError::Mismatch(format!(
-            "{} holds {found}, but this run was trained on {wanted}; import them again with that size",
-            asked.data.display(),
-        )));
+/// What draws items, where pictures are wanted. Features whose images are gone have none, which is said.
+fn painter_of(dataset: &Dataset, format: Format) -> Result<(Option<Painter>, Option<String>), TrainError> {
+    if format != Format::Html {
+        return Ok((None, None));
     }
-    Ok(dataset)
+    match (Painter::new(dataset), dataset.kind()) {
+        (Ok(painter), _) => Ok((Some(painter), None)),
+        (Err(error), ItemKind::Features) => Ok((None, Some(format!("there are no pictures: {error}")))),
+        (Err(error), _) => Err(error),
+    }
 }
 
 fn about(asked: &Asked<'_>, dataset: &Dataset, past: &Past, seen: &Seen) -> About {
@@ -111,8 +111,8 @@ fn about(asked: &Asked<'_>, dataset: &Dataset, past: &Past, seen: &Seen) -> Abou
     let kind = dataset.kind();
     About {
         dataset: dataset.name().to_owned(),
-        kind: kind.to_string(),
-        one: if kind == ItemKind::Images { "image" } else { "sequence" }.to_owned(),
+        kind: kind.noun().to_owned(),
+        one: if kind == ItemKind::Sequences { "sequence" } else { "image" }.to_owned(),
         items: dataset.len(),
         shape: shape(dataset),
         method: config.method.to_string(),

@@ -7,6 +7,7 @@ use dtkc_item::{Color, ImageShape, ImageSpec, ItemRef, ItemShape, Resize};
 use dtkc_report::Pixels;
 
 use super::items::even;
+use crate::backbone::Made;
 use crate::error::TrainError;
 
 /// Sequences by which the scale of drawings is chosen.
@@ -25,11 +26,19 @@ pub(super) struct Painter {
 
 enum Source {
     Images(ImageShape),
-    Sequences { dim: usize, pictures: Pictures },
+    /// Images that features were made of.
+    Described {
+        images: Dataset,
+        shape: ImageShape,
+    },
+    Sequences {
+        dim: usize,
+        pictures: Pictures,
+    },
 }
 
 impl Painter {
-    /// For the items of a dataset. Sequences are drawn on one scale.
+    /// For the items of a dataset. Sequences are drawn on one scale; of features the images are shown that they were made of.
     pub(super) fn new(dataset: &Dataset) -> Result<Self, TrainError> {
         let source = match dataset.shape() {
             ItemShape::Image(shape) => Source::Images(shape),
@@ -41,6 +50,11 @@ impl Painter {
                 }
                 Source::Sequences { dim, pictures: measure.finish() }
             }
+            ItemShape::Features(_) => {
+                let images = Made::read(dataset)?.images(dataset)?;
+                let shape = images.require_images()?;
+                Source::Described { images, shape }
+            }
         };
         Ok(Self { side: 0, source, resizer: None })
     }
@@ -48,7 +62,7 @@ impl Painter {
     /// The longest side of an item's own picture.
     pub(super) fn source(&self) -> usize {
         match &self.source {
-            Source::Images(shape) => shape.height.max(shape.width),
+            Source::Images(shape) | Source::Described { shape, .. } => shape.height.max(shape.width),
             Source::Sequences { pictures, .. } => pictures.size().0.max(pictures.size().1),
         }
     }
@@ -58,8 +72,8 @@ impl Painter {
         matches!(self.source, Source::Sequences { .. })
     }
 
-    /// An item whose longest side is `side`; never larger than it is.
-    pub(super) fn paint(&mut self, item: ItemRef<'_>, side: usize) -> Result<Pixels, TrainError> {
+    /// The item of that number, its longest side `side`; never larger than it is.
+    pub(super) fn paint(&mut self, number: usize, item: ItemRef<'_>, side: usize) -> Result<Pixels, TrainError> {
         match (&self.source, item) {
             (Source::Images(shape), ItemRef::Pixels(pixels)) => {
                 let shape = *shape;
@@ -69,6 +83,10 @@ impl Painter {
                 let (height, width) = pictures.size();
                 let drawn = pictures.draw(&thinned(values, *dim));
                 self.resized(&drawn, ImageShape { height, width, channels: 3 }, side)
+            }
+            (Source::Described { images, shape }, ItemRef::Features(_)) => {
+                let (pixels, shape) = (images.read(&[number])?, *shape);
+                self.resized(&pixels, shape, side)
             }
             _ => Err(TrainError::Mismatch("an item of another kind than its dataset".into())),
         }

@@ -55,7 +55,7 @@ impl<'a> Shots<'a> {
         for part in items.chunks(READ) {
             let read = self.dataset.items(part)?;
             for (&index, item) in part.iter().zip(read.iter()) {
-                made.push((index, frame.picture(&painter.paint(item, frame.side)?)?));
+                made.push((index, frame.picture(&painter.paint(index, item, frame.side)?)?));
             }
         }
         for shot in shots {
@@ -73,7 +73,8 @@ impl<'a> Shots<'a> {
         let tried: Vec<usize> = even(items.len(), TRIED).iter().map(|&at| items[at as usize]).collect();
         let read = self.dataset.items(&tried)?;
         let source = (painter.source(), painter.is_drawing());
-        let sample = |side: usize| read.iter().filter_map(|item| painter.paint(item, side).ok()).collect();
+        let pairs = || tried.iter().zip(read.iter());
+        let sample = |side: usize| pairs().filter_map(|(&index, item)| painter.paint(index, item, side).ok()).collect();
         Ok(Some(Frame::find(count, BUDGET.min(count * PICTURE), source, sample)?))
     }
 }

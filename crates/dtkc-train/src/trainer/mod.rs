@@ -76,7 +76,7 @@ impl<'a> Trainer<'a> {
         let trainer =
             Self { run, config, task, learners, stages, model, data, labels, compared, journal, console, budget };
         let (unit, work) =
-            (trainer.config.data.input.kind().name(), trainer.work(trainer.restarts(), trainer.epochs()));
+            (trainer.config.data.input.kind().noun(), trainer.work(trainer.restarts(), trainer.epochs()));
         let done = (trainer.journal.epochs() * trainer.data.len()) as u64;
         trainer.console.say(format!("{}{}", trainer.plan(), trainer.forecast(work.saturating_sub(done))?));
         trainer.console.begin(unit, work);

@@ -65,6 +65,9 @@ impl Settings {
         let (is_off, such_as) = match kind {
             ItemKind::Images => (self.augment.is_off(), "augment.rotation=10"),
             ItemKind::Sequences => (self.sequence_views.is_off(), "sequence_views.warp=0.2"),
+            ItemKind::Features => {
+                return Err(Usage("features have no views that can be drawn; name their images instead".into()));
+            }
         };
         match is_off {
             true => Err(Usage(format!(
@@ -80,6 +83,7 @@ impl Settings {
         let (config, off) = match kind {
             ItemKind::Images => (table(&self.augment), table(&AugmentConfig::off())),
             ItemKind::Sequences => (table(&self.sequence_views), table(&SequenceViewConfig::default())),
+            ItemKind::Features => return String::new(),
         };
         let (Ok(config), Ok(off)) = (config, off) else { return String::new() };
         let changed = differences(&config, &off);

@@ -49,6 +49,7 @@ fn read_items(dataset: &Dataset, range: Range<usize>) -> Result<Items> {
             }
             items
         }
+        ItemShape::Features(_) => dataset.items_of(range)?,
     })
 }
 

@@ -62,6 +62,8 @@ impl ModelMetadata {
                 TensorMetadata { name: "values", datatype: "FP32", shape: vec![-1, -1, dim as i64] },
                 tensor("lengths", "INT64", &[]),
             ],
+            // No model file takes features.
+            ItemShape::Features(_) => Vec::new(),
         };
         Self {
             name: slot.name().to_owned(),

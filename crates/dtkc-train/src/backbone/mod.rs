@@ -1,0 +1,113 @@
+//! Features of a network that somebody else has trained, in place of pixels.
+//!
+//! | what | where |
+//! |---|---|
+//! | what the network takes and gives, found by running it | `inspect.rs` |
+//! | what features were made of, kept with them | `recipe.rs` |
+//! | images and views of them through the network, into a dataset file | `make.rs` |
+//! | rows that are done, for whoever goes on after a stop | `rows.rs` |
+//!
+//! Views are made once, with the features: a network that takes a hundredth of a second for an image cannot be asked at every
+//! step. A run that is trained on features knows nothing of images; export joins the two networks.
+
+mod inspect;
+mod make;
+mod recipe;
+mod rows;
+
+use std::path::{Path, PathBuf};
+
+use dtkc_dataset::Dataset;
+use dtkc_observe::Observer;
+
+use crate::error::TrainError;
+
+pub use inspect::{Plan, inspect};
+pub use make::make;
+pub use recipe::Recipe;
+
+/// A network of others and how it is to be used; what is `None` is found out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BackboneOptions {
+    /// The ONNX file.
+    pub network: PathBuf,
+    /// The value that describes an image.
+    pub layer: Option<String>,
+    /// Rows and columns of the images that it gets.
+    pub size: Option<[usize; 2]>,
+    /// Taken away from pixels between 0 and 1, one number or one for each channel.
+    pub mean: Option<Vec<f32>>,
+    /// What is left is divided by it.
+    pub deviation: Option<Vec<f32>>,
+    /// Random views of each image.
+    pub views: usize,
+    /// The ONNX Runtime library; `None` looks in the usual places.
+    pub onnxruntime: Option<PathBuf>,
+    /// Threads; 0 takes all cores.
+    pub threads: usize,
+}
+
+/// Random views of each image, where nobody says how many.
+pub const VIEWS: usize = 4;
+
+/// The features of a set for a run: those of a former run where they are the same, else new ones, in the folder where the run
+/// will be.
+pub fn features_for(
+    run: &Path,
+    data: &Path,
+    named: Option<&Path>,
+    options: &BackboneOptions,
+    observer: &dyn Observer,
+) -> Result<PathBuf, TrainError> {
+    let plan = inspect(data, options, observer)?;
+    let out = named.map_or_else(|| run.with_file_name(plan.file_name()), Path::to_owned);
+    if out.exists() {
+        let found = Dataset::open(&out)?.origin()?.map(|origin| Recipe::read(&origin.about)).transpose()?;
+        if found.as_ref() != Some(&plan.recipe) {
+            return Err(TrainError::Setting(format!(
+                "{} holds other features than those asked for; name another file with --features, or remove it",
+                out.display()
+            )));
+        }
+        observer.say(&format!("the features in {} are used", out.display()));
+        return Ok(out);
+    }
+    make(&plan, &out, observer)?;
+    Ok(out)
+}
+
+/// The images that features were made of, and the graph that made them.
+#[derive(Debug)]
+pub struct Made {
+    /// What they were made of.
+    pub recipe: Recipe,
+    /// From pixels to features, as ONNX.
+    pub graph: Vec<u8>,
+}
+
+impl Made {
+    /// That of a dataset of features.
+    pub fn read(dataset: &Dataset) -> Result<Self, TrainError> {
+        let Some(origin) = dataset.origin()? else {
+            return Err(TrainError::Mismatch(format!(
+                "{} does not say which network made its features; make them with `dtkc-train features`",
+                dataset.path().display()
+            )));
+        };
+        Ok(Self { recipe: Recipe::read(&origin.about)?, graph: origin.network })
+    }
+
+    /// The images themselves, as long as they are where they were and still the same in number and size.
+    pub fn images(&self, like: &Dataset) -> Result<Dataset, TrainError> {
+        let path = &self.recipe.images;
+        let images = Dataset::open(path)?;
+        if images.image_shape() != Some(self.recipe.image) || images.len() != like.len() {
+            return Err(TrainError::Mismatch(format!(
+                "{} does not hold the images any more that the features in {} were made of",
+                path.display(),
+                like.path().display()
+            )));
+        }
+        Ok(images)
+    }
+}
