@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use dtkc_core::{NamedArray, Values};
-use dtkc_item::{ItemError, ItemShape, Items};
+use dtkc_dataset::{Origin, Writer, WriterOptions};
+use dtkc_item::{FeatureShape, ItemError, ItemShape, Items};
 use dtkc_label::journal::{self, Journal};
 use dtkc_label::row::{Label, Row};
+use dtkc_onnx::testing::{End, Foreign};
 use dtkc_onnx::{Layer, Weights};
 use dtkc_testing::{Set, drawing, files, model};
 use image::ImageFormat;
@@ -96,7 +98,23 @@ pub fn datasets() -> Vec<Vec<u8>> {
     let write = |set: Set| from_file("set.h5", |path| Ok(set.write(path)));
     let plain = write(Set::new(shape, 9).labelled(&["cat", "dog"]).with_paths());
     let packed = write(Set::new(shape, 9).gzip(1));
-    [plain, packed].concat()
+    let features = from_file("set.h5", |path| {
+        let shape = ItemShape::Features(FeatureShape { dim: 3, views: 1 });
+        let origin = Some(Origin { about: "{}".into(), network: vec![7; 40] });
+        let options = WriterOptions { origin, ..WriterOptions::new(shape, "features", "test") };
+        let mut writer = Writer::create(path, options).map_err(|e| e.to_string())?;
+        (0..5).try_for_each(|_| writer.push_features(&[0.5; 6], None, None)).map_err(|e| e.to_string())?;
+        writer.finish().map_err(|e| e.to_string())
+    });
+    [plain, packed, features].concat()
+}
+
+/// Networks of others.
+pub fn backbones() -> Vec<Vec<u8>> {
+    let plain = Foreign::default();
+    let others = [End::Vector, End::Maps, End::Tokens].map(|end| Foreign { end, ..plain });
+    let last = Foreign { channels_last: true, bytes: true, ..plain };
+    others.iter().chain([&plain, &last]).map(Foreign::file).collect()
 }
 
 /// Bodies of /v1/assign.

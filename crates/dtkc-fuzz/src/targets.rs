@@ -7,9 +7,10 @@ use anyhow::anyhow;
 use dtkc_data::import::{Format, ImportOptions, Missing, import};
 use dtkc_dataset::Dataset;
 use dtkc_image::{Limits, Preparer};
-use dtkc_item::{Color, ImageSpec, Resize};
+use dtkc_item::{Color, ImageShape, ImageSpec, Resize};
 use dtkc_label::journal;
 use dtkc_observe::Silent;
+use dtkc_onnx::{Backbone, Preparation, Reading};
 use dtkc_source::{BodyReader, Found, Input, Visitor};
 use dtkc_train::config::RunConfig;
 
@@ -26,7 +27,7 @@ pub struct Target {
     start: fn() -> anyhow::Result<Execute>,
 }
 
-const TARGETS: [Target; 17] = [
+const TARGETS: [Target; 18] = [
     Target { name: "image", seeds: seeds::images, start: image },
     Target { name: "zip", seeds: seeds::zips, start: || archive("a.zip") },
     Target { name: "tar", seeds: seeds::tars, start: || archive("a.tar") },
@@ -57,6 +58,7 @@ const TARGETS: [Target; 17] = [
     },
     Target { name: "names", seeds: seeds::names, start: cluster_names },
     Target { name: "model", seeds: seeds::models, start: model },
+    Target { name: "backbone", seeds: seeds::backbones, start: backbone },
     Target { name: "checkpoint", seeds: seeds::checkpoints, start: checkpoint },
     Target { name: "journal", seeds: seeds::journals, start: label_journal },
     Target { name: "config", seeds: seeds::configs, start: config },
@@ -136,6 +138,7 @@ fn dataset() -> anyhow::Result<Execute> {
         let Ok(dataset) = Dataset::open(path) else { return };
         let count = dataset.len().min(100);
         let _ = (dataset.labels(), dataset.paths(0..count), dataset.read_range(0..count), dataset.fingerprint());
+        let _ = (dataset.items_of(0..count), dataset.origin());
     })
 }
 
@@ -226,6 +229,23 @@ fn model() -> anyhow::Result<Execute> {
                 other => Err(format!("its layers cannot be written again: {:?}", other.map(|bytes| bytes.len()))),
             },
             Err(_) => Ok(()),
+        }
+    }))
+}
+
+/// What a network of others takes and gives, and the graph around it: one that is made must be one that can be read.
+fn backbone() -> anyhow::Result<Execute> {
+    Ok(Box::new(|bytes| {
+        let Ok(backbone) = Backbone::read(bytes.to_vec()) else { return Ok(()) };
+        let channels = backbone.input().channels;
+        let image = ImageShape { height: 4, width: 3, channels };
+        let (mean, deviation) = (vec![0.5; channels], vec![0.5; channels]);
+        let preparation = Preparation { image, size: [5, 3], mean, deviation };
+        let Ok((layer, _)) = backbone.layer() else { return Ok(()) };
+        match backbone.prefix(&preparation, &layer, Reading::Vector).map(Backbone::read) {
+            // Its own input takes bytes, channels last.
+            Ok(Err(error)) => Err(format!("what was made of it cannot be read: {error}")),
+            _ => Ok(()),
         }
     }))
 }

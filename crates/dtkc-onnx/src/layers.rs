@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use dtkc_item::{ImageShape, ItemShape};
 use prost::Message;
 
+use crate::backbone::PREFIX;
 use crate::proto::{Attribute, DataType, Graph, Model, Node, Tensor};
 use crate::read::{fields, read};
 use crate::sizes::{Size, next_size};
@@ -31,6 +32,10 @@ pub fn read_network(bytes: &[u8]) -> Result<(Network, Metadata), OnnxError> {
         let text = "it takes sequences, for which this is not made; use a model for images";
         return Err(OnnxError::Layers(text.into()));
     };
+    if graph.node.iter().any(|node| node.name.starts_with(PREFIX)) {
+        let text = "it holds a network of somebody else, which is only run; use a model that was trained without --backbone";
+        return Err(OnnxError::Layers(text.into()));
+    }
     let layers = Reader::new(&graph, image).layers()?;
     let network = Network { input, layers };
     let checked = network.check().map_err(|error| foreign(&error.to_string()))?;
