@@ -33,7 +33,8 @@ pub fn read_network(bytes: &[u8]) -> Result<(Network, Metadata), OnnxError> {
         return Err(OnnxError::Layers(text.into()));
     };
     if graph.node.iter().any(|node| node.name.starts_with(PREFIX)) {
-        let text = "it holds a network of somebody else, which is only run; use a model that was trained without --backbone";
+        let text =
+            "it holds a network of somebody else, which is only run; use a model that was trained without --backbone";
         return Err(OnnxError::Layers(text.into()));
     }
     let layers = Reader::new(&graph, image).layers()?;
