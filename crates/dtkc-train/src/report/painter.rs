@@ -28,7 +28,7 @@ enum Source {
     Images(ImageShape),
     /// Images that features were made of.
     Described {
-        images: Dataset,
+        images: Box<Dataset>,
         shape: ImageShape,
     },
     Sequences {
@@ -51,7 +51,7 @@ impl Painter {
                 Source::Sequences { dim, pictures: measure.finish() }
             }
             ItemShape::Features(_) => {
-                let images = Made::read(dataset)?.images(dataset)?;
+                let images = Box::new(Made::read(dataset)?.images(dataset)?);
                 let shape = images.require_images()?;
                 Source::Described { images, shape }
             }
