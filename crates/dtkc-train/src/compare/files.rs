@@ -78,7 +78,8 @@ fn json(all: &impl Serialize) -> Result<String, TrainError> {
 pub(crate) fn heading(table: &Table) -> String {
     let Table { name, items, kind, classes, clusters, .. } = table;
     let classes = classes.map_or("no labels".into(), |classes| format!("{} classes", human::count(classes as u64)));
-    format!("{name}: {} {kind}, {classes}, {clusters} clusters", human::count(*items as u64))
+    let (items, kind) = (human::count(*items as u64), kind.noun());
+    format!("{name}: {items} {kind}, {classes}, {clusters} clusters")
 }
 
 /// Sentences about a table: what is missing, what must be known.
