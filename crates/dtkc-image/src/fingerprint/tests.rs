@@ -110,7 +110,10 @@ fn the_orientation_is_honoured() {
 
 #[test]
 fn the_whole_of_a_cut_copy_meets_a_part_of_its_original() {
-    let large = |x: f64, y: f64| (128.0 + 60.0 * (9.0 * x).sin() + 60.0 * (7.0 * y + 4.0 * x * x).cos()) as u8;
+    let large = |x: f64, y: f64| {
+        let coarse = 40.0 * (9.0 * x).sin() + 40.0 * (7.0 * y + 4.0 * x * x).cos();
+        (128.0 + coarse + 20.0 * (31.0 * x * y + 11.0 * y).sin() + 20.0 * (37.0 * (x - y * y)).cos()) as u8
+    };
     let draw = |from: f64, to: f64| -> Vec<u8> {
         let at = |i: usize| from + (to - from) * (i as f64 + 0.5) / 256.0;
         (0..256 * 256).map(|i| large(at(i % 256), at(i / 256))).collect()

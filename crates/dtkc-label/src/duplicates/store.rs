@@ -94,8 +94,9 @@ impl Store {
 
     /// How much the whole of `other` is like a view of `place`; `None` where it is no copy.
     pub fn compare(&self, place: u32, view: &Hash, other: u32, most: u32) -> Option<Likeness> {
-        let distance = view.iter().zip(&self.look(other).views[0]).map(|(a, b)| (a ^ b).count_ones()).sum();
-        if distance > most || !self.bright_alike(place, other) {
+        let whole = &self.look(other).views[0];
+        let distance = view.iter().zip(whole).map(|(a, b)| (a ^ b).count_ones()).sum();
+        if distance > allowed(view, whole, most) || !self.bright_alike(place, other) {
             return None;
         }
         let similarity = self.similarity(place, other);
@@ -111,4 +112,14 @@ impl Store {
     pub fn similarity(&self, a: u32, b: u32) -> f32 {
         cosine(self.embedding(a), self.embedding(b))
     }
+}
+
+/// Bits that may differ however few are set: what compression does to frequencies at the limit.
+const SPARE: u32 = 2;
+
+/// Bits in which two hashes may differ. Where most frequencies are next to nothing (drawings, gradients) few bits are set, any two
+/// such hashes are near each other, and less is allowed: `most` is for photographs, of which half of the bits are set.
+fn allowed(a: &Hash, b: &Hash, most: u32) -> u32 {
+    let set: u32 = a.iter().chain(b).map(|word| word.count_ones()).sum();
+    (most * set.min(256) / 256 + SPARE).min(most)
 }
