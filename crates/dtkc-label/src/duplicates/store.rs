@@ -115,7 +115,7 @@ impl Store {
 }
 
 /// Bits that may differ however few are set: what compression does to frequencies at the limit.
-const SPARE: u32 = 2;
+const SPARE: u32 = 12;
 
 /// Bits in which two hashes may differ. Where most frequencies are next to nothing (drawings, gradients) few bits are set, any two
 /// such hashes are near each other, and less is allowed: `most` is for photographs, of which half of the bits are set.
