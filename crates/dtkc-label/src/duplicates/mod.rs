@@ -1,10 +1,10 @@
 //! `--duplicates`: images that are the same but for size, compression, brightness or small cuts.
 //!
-//! - [`print`] is what workers take of every image: a perceptual hash of it and of parts of it, and the model's embedding
+//! - `print.rs` is what workers take of every image: a perceptual hash of it and of parts of it, and the model's embedding
 //!   in bytes. It travels with the row in the journal; a shard leaves all of them in a file beside its output
-//!   ([`sidecar`]), for `merge`.
-//! - [`index`] finds hashes that are near, [`store`] says whether two images are copies, [`search`] makes groups.
-//! - [`table`] writes them down.
+//!   (`sidecar.rs`), for `merge`.
+//! - `index.rs` finds hashes that are near, `store.rs` says whether two images are copies, `search.rs` makes groups.
+//! - `table.rs` writes them down.
 
 mod index;
 pub mod print;
