@@ -101,13 +101,21 @@ impl StepMoments {
 
     /// Standard deviations; 1 for a dimension that never changes, which is then 0 everywhere.
     pub fn deviations(&self) -> Vec<f32> {
-        let deviation = |sum: &(f64, f64)| {
+        self.spreads().map(|found| if found > f32::MIN_POSITIVE { found } else { 1.0 }).collect()
+    }
+
+    /// One deviation for all dimensions: the root of their mean square; 1 where nothing ever changes.
+    pub fn overall_deviation(&self) -> f32 {
+        let squares: f64 = self.spreads().map(|spread| f64::from(spread).powi(2)).sum();
+        let found = (squares / self.sums.len().max(1) as f64).sqrt() as f32;
+        if found > f32::MIN_POSITIVE { found } else { 1.0 }
+    }
+
+    fn spreads(&self) -> impl Iterator<Item = f32> {
+        self.sums.iter().map(|sum| {
             let mean = sum.0 / self.steps;
-            let variance = (sum.1 / self.steps - mean * mean).max(0.0);
-            let found = variance.sqrt() as f32;
-            if found > f32::MIN_POSITIVE { found } else { 1.0 }
-        };
-        self.sums.iter().map(deviation).collect()
+            (sum.1 / self.steps - mean * mean).max(0.0).sqrt() as f32
+        })
     }
 }
 
@@ -128,6 +136,11 @@ mod tests {
         let mean = sines.iter().sum::<f64>() / 40.0;
         let deviation = (sines.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / 40.0).sqrt();
         assert!((f64::from(means[2]) - mean).abs() < 1e-7 && (f64::from(deviations[2]) - deviation).abs() < 1e-7);
+        let squares: f32 = [deviations[0], 0.0, deviations[2]].iter().map(|value| value * value).sum();
+        assert!((moments.overall_deviation() - (squares / 3.0).sqrt()).abs() < 1e-6);
+        let mut same = StepMoments::new(2);
+        same.add(&[4.0; 6]);
+        assert_eq!(same.overall_deviation(), 1.0);
         assert!(moments.is_finite());
         moments.add(&[f32::NAN, 0.0, 0.0]);
         assert!(!moments.is_finite());

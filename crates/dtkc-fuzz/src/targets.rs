@@ -138,7 +138,7 @@ fn dataset() -> anyhow::Result<Execute> {
         let Ok(dataset) = Dataset::open(path) else { return };
         let count = dataset.len().min(100);
         let _ = (dataset.labels(), dataset.paths(0..count), dataset.read_range(0..count), dataset.fingerprint());
-        let _ = (dataset.items_of(0..count), dataset.origin());
+        let _ = (dataset.items_of(0..count), dataset.network());
     })
 }
 

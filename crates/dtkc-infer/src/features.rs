@@ -5,8 +5,8 @@ use dtkc_onnx::FEATURES;
 use ort::value::TensorRef;
 
 use crate::error::clause;
-use crate::onnxruntime::{add_device, configure};
-use crate::{Device, InferError, Runtime, SessionOptions};
+use crate::onnxruntime;
+use crate::{InferError, Runtime, SessionOptions};
 
 /// How the graph is called in messages.
 const NAME: &str = "the backbone";
@@ -34,18 +34,7 @@ impl FeatureSession {
         image: ImageShape,
         options: &SessionOptions,
     ) -> Result<Self, InferError> {
-        let load = |reason: String| InferError::Load { name: NAME.into(), runtime: "ONNX Runtime", reason };
-        let Some(environment) = runtime.environment() else {
-            return Err(load("the runtime is for another device".into()));
-        };
-        let builder = ort::session::Session::builder(environment).map_err(|error| load(clause(&error)))?;
-        let builder = configure(builder, options).map_err(|error| load(clause(&error)))?;
-        let mut builder = add_device(builder, options.device)?;
-        let session = builder.commit_from_memory(graph).map_err(|error| match options.device {
-            Device::Cpu => load(clause(&error)),
-            device => InferError::Device { device: device.to_string(), reason: clause(&error) },
-        })?;
-        Ok(Self { session, image })
+        Ok(Self { session: onnxruntime::open(runtime, NAME, graph, options)?, image })
     }
 
     /// The features of images that lie one after the other.

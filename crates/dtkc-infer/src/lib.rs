@@ -43,7 +43,7 @@ pub use device::Device;
 pub use error::InferError;
 pub use features::{FeatureSession, Features};
 pub use item::{Prepare, RawItem};
-pub use model::ModelFile;
+pub use model::{ModelFile, read_limited};
 pub use names::Names;
 pub use pool::{Answers, Feeder, Finished, Pool, PoolOptions, Results, Stopped, Task, Threads, Work};
 pub use runtime::Runtime;

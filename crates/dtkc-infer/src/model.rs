@@ -196,8 +196,9 @@ fn folder_hint(folder: &Path) -> String {
     }
 }
 
-/// Reads a file up to the limit of a model's size: nothing larger is ever held in memory.
-fn read_limited(path: &Path) -> Result<Vec<u8>, InferError> {
+/// Reads a file up to the limit of a model's size and a byte more, by which a larger one is known: nothing else of it is ever
+/// held in memory.
+pub fn read_limited(path: &Path) -> Result<Vec<u8>, InferError> {
     let file = fs_err::File::open(path)?;
     let mut bytes = Vec::new();
     file.take(dtkc_onnx::MAX_BYTES + 1).read_to_end(&mut bytes)?;

@@ -22,18 +22,7 @@ impl OnnxRuntime {
         size: ModelSize,
         options: &SessionOptions,
     ) -> Result<Self, InferError> {
-        let load = |reason: String| InferError::Load { name: model.name().into(), runtime: "ONNX Runtime", reason };
-        let Some(environment) = runtime.environment() else {
-            return Err(load("the runtime is for another device".into()));
-        };
-        let builder = ort::session::Session::builder(environment).map_err(|error| load(clause(&error)))?;
-        let builder = configure(builder, options).map_err(|error| load(clause(&error)))?;
-        let mut builder = add_device(builder, options.device)?;
-        let session = builder.commit_from_memory(model.bytes()).map_err(|error| match options.device {
-            Device::Cpu => load(clause(&error)),
-            device => InferError::Device { device: device.to_string(), reason: clause(&error) },
-        })?;
-        Ok(Self { session, size })
+        Ok(Self { session: open(runtime, model.name(), model.bytes(), options)?, size })
     }
 
     pub fn run(&mut self, input: &Input<'_>) -> Result<Assignments, String> {
@@ -63,7 +52,27 @@ impl OnnxRuntime {
     }
 }
 
-pub(crate) fn configure(builder: SessionBuilder, options: &SessionOptions) -> ort::Result<SessionBuilder> {
+/// Loads a graph. `name` is what messages call it.
+pub(crate) fn open(
+    runtime: &Runtime,
+    name: &str,
+    graph: &[u8],
+    options: &SessionOptions,
+) -> Result<ort::session::Session, InferError> {
+    let load = |reason: String| InferError::Load { name: name.into(), runtime: "ONNX Runtime", reason };
+    let Some(environment) = runtime.environment() else {
+        return Err(load("the runtime is for another device".into()));
+    };
+    let builder = ort::session::Session::builder(environment).map_err(|error| load(clause(&error)))?;
+    let builder = configure(builder, options).map_err(|error| load(clause(&error)))?;
+    let mut builder = add_device(builder, options.device)?;
+    builder.commit_from_memory(graph).map_err(|error| match options.device {
+        Device::Cpu => load(clause(&error)),
+        device => InferError::Device { device: device.to_string(), reason: clause(&error) },
+    })
+}
+
+fn configure(builder: SessionBuilder, options: &SessionOptions) -> ort::Result<SessionBuilder> {
     let builder = builder
         // Below this level batches of one and of many, or one thread and two, can differ in the last bits.
         .with_optimization_level(GraphOptimizationLevel::All)?
@@ -76,7 +85,7 @@ pub(crate) fn configure(builder: SessionBuilder, options: &SessionOptions) -> or
     Ok(builder)
 }
 
-pub(crate) fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder, InferError> {
+fn add_device(builder: SessionBuilder, device: Device) -> Result<SessionBuilder, InferError> {
     let cuda = |number: u16| CUDA::default().with_device_id(i32::from(number)).build().error_on_failure();
     let providers: Vec<ExecutionProviderDispatch> = match device {
         Device::Cuda(number) => vec![cuda(number)],

@@ -9,7 +9,7 @@ use dtkc_item::{FeatureShape, Items};
 
 use crate::LearnError;
 use crate::learner::Passes;
-use crate::nearest::{Neighbours, Rows, seconds_of_all_pairs};
+use crate::nearest::{Neighbours, Rows};
 use crate::places::Pass;
 use crate::random::Random;
 
@@ -41,11 +41,7 @@ pub(crate) fn vector_moments(data: &mut dyn Passes, dim: usize) -> Result<(Vec<f
             return Err(LearnError::Unsuitable(text.into()));
         }
     }
-    let deviations = moments.deviations();
-    // A dimension that never changes counts as 1 there.
-    let squares: f64 = deviations.iter().map(|&value| f64::from(value).powi(2)).filter(|&square| square < 1.0).sum();
-    let overall = (squares / dim.max(1) as f64).sqrt().max(f64::from(f32::MIN_POSITIVE)) as f32;
-    Ok((moments.means(), vec![overall; dim]))
+    Ok((moments.means(), vec![moments.overall_deviation(); dim]))
 }
 
 /// All items in the order of their set; `None` where they take more than `most` bytes.
@@ -98,11 +94,6 @@ impl Rows for Described {
     fn read(&self, range: Range<usize>, to: &mut [f32]) {
         to.copy_from_slice(&self.values[range.start * self.width..range.end * self.width]);
     }
-}
-
-/// Seconds that it takes to compare every pair of `n` vectors, about, on two cores.
-pub(crate) fn seconds_of_all_vectors(n: usize, shape: FeatureShape) -> f64 {
-    seconds_of_all_pairs(n, shape.dim)
 }
 
 #[cfg(test)]

@@ -50,6 +50,12 @@ fn what_cannot_work_is_refused_in_a_sentence() {
         graph.initializer[0].external_data.push(Entry { key: "location".into(), value: "/etc/passwd".into() });
     });
     assert!(outside.contains("are in another file") && outside.contains("onnx.save"), "{outside}");
+    let sparse = refusal(|graph| graph.sparse_initializer.push(vec![1]));
+    assert!(sparse.contains("sparse weights"), "{sparse}");
+    let mut functions = Foreign::default().model(|_| ());
+    functions.functions.push(vec![1]);
+    let functions = Backbone::read(functions.encode_to_vec()).unwrap_err().to_string();
+    assert!(functions.contains("functions of its own") && functions.contains("inline_local_functions"), "{functions}");
     let nested = refusal(|graph| graph.node[0].attribute[0].g = Some(Graph::default()));
     assert!(nested.contains("holds a graph of its own"), "{nested}");
     let channels = Backbone::read(Foreign { channels: 4, ..Foreign::default() }.file()).unwrap_err().to_string();

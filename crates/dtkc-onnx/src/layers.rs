@@ -11,13 +11,11 @@ use prost::Message;
 
 use crate::backbone::PREFIX;
 use crate::proto::{Attribute, DataType, Graph, Model, Node, Tensor};
-use crate::read::{fields, read};
+use crate::read::{GRAPH_TAG, fields, read};
 use crate::sizes::{Size, next_size};
 use crate::write::graph as graph_of;
 use crate::{Layer, Metadata, Network, OnnxError, Weights};
 
-/// The tag of `ModelProto.graph`.
-const GRAPH_TAG: u64 = 7;
 /// Nodes of Student's t behind its first.
 const STUDENT_T_NODES: usize = 6;
 

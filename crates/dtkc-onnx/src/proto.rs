@@ -22,6 +22,9 @@ pub struct Model {
     pub opset_import: Vec<OperatorSet>,
     #[prost(message, repeated, tag = "14")]
     pub metadata_props: Vec<Entry>,
+    /// Never written, only noticed.
+    #[prost(bytes = "vec", repeated, tag = "25")]
+    pub functions: Vec<Vec<u8>>,
 }
 
 /// A version of a set of operators; the empty domain is ONNX's own.
@@ -57,6 +60,9 @@ pub struct Graph {
     pub output: Vec<ValueInfo>,
     #[prost(message, repeated, tag = "13")]
     pub value_info: Vec<ValueInfo>,
+    /// Never written, only noticed.
+    #[prost(bytes = "vec", repeated, tag = "15")]
+    pub sparse_initializer: Vec<Vec<u8>>,
 }
 
 /// One operation.

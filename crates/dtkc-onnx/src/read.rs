@@ -27,6 +27,8 @@ pub(crate) const TIME: &str = "time";
 /// EfficientNet: 8, VGG: 21).
 const INSIDE_BACKBONE: usize = 12;
 
+/// The tag of `ModelProto.graph`.
+pub(crate) const GRAPH_TAG: u64 = 7;
 /// The tag of `ModelProto.metadata_props`.
 const METADATA_TAG: u64 = 14;
 
@@ -127,11 +129,23 @@ fn parse(bytes: &[u8]) -> Result<Model, OnnxError> {
     if model.ir_version <= 0 || model.opset_import.is_empty() {
         return Err(OnnxError::Damaged("it names no ONNX version".into()));
     }
+    check_functions(&model)?;
     Ok(model)
+}
+
+/// What stands in functions is never looked at here, and a runtime would run it.
+pub(crate) fn check_functions(model: &Model) -> Result<(), OnnxError> {
+    match model.functions.is_empty() {
+        true => Ok(()),
+        false => Err(OnnxError::Damaged("it holds functions of its own".into())),
+    }
 }
 
 /// Every value must be computed before it is used, and every constant must be complete and in the file itself.
 pub(crate) fn check_graph(graph: &Graph) -> Result<(), OnnxError> {
+    if !graph.sparse_initializer.is_empty() {
+        return Err(OnnxError::Damaged("it holds sparse weights".into()));
+    }
     let mut known: HashSet<&str> = graph.input.iter().map(|value| value.name.as_str()).collect();
     for tensor in &graph.initializer {
         check_tensor(tensor)?;

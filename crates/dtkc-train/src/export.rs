@@ -9,7 +9,7 @@ use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
 use dtkc_onnx::{Cluster, ImageInput, InputSpec, Metadata, Network, Parity, Provenance};
 use serde::Serialize;
 
-use crate::backbone::Made;
+use crate::backbone::{Recipe, graph_of};
 use crate::error::TrainError;
 use crate::parity::{self, Pair};
 use crate::saved::Saved;
@@ -50,20 +50,21 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     let runtime = Runtime::find(options.onnxruntime.as_deref())?;
     let mut network = saved.learner.freeze();
     network.reorder_clusters(&saved.order)?;
-    let mut metadata = describe(saved, options.resize)?;
-    let data = options.data.as_deref().unwrap_or(&saved.config.data.path);
-    let batch = sample(data, saved)?;
-    let made = made_of(saved)?;
-    let write = |metadata: &Metadata| match &made {
-        Some(made) => dtkc_onnx::join(&made.graph, &network, metadata),
+    let backbone = Joined::of(saved)?;
+    let mut metadata = describe(saved, backbone.as_ref(), options.resize)?;
+    let dataset = saved.dataset(options.data.as_deref().unwrap_or(&saved.config.data.path))?;
+    let batch = sample(&dataset)?;
+    let write = |metadata: &Metadata| match &backbone {
+        Some(backbone) => dtkc_onnx::join(&backbone.graph, &network, metadata),
         None => dtkc_onnx::write(&network, metadata),
     };
-    let seen = match &made {
-        Some(made) => made.images(&Dataset::open(data)?)?.items(&batch.indices)?,
-        None => batch.items.clone(),
-    };
+    let images = backbone
+        .as_ref()
+        .map(|backbone| backbone.recipe.images(&dataset)?.items(&batch.indices).map_err(TrainError::from));
+    let images = images.transpose()?;
+    let seen = images.as_ref().unwrap_or(&batch.items);
     let draft = write(&metadata)?;
-    let parity = compare(saved, &network, &runtime, draft.clone(), (&batch, &seen))?.or_else(|difference| {
+    let parity = compare(saved, &network, &runtime, draft.clone(), (&batch, seen))?.or_else(|difference| {
         let path = unverified(&options.out);
         dtkc_files::write(&path, &draft)?;
         let path = path.display();
@@ -84,13 +85,13 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     })
 }
 
-fn describe(saved: &Saved, resize: Option<Resize>) -> Result<Metadata, TrainError> {
+fn describe(saved: &Saved, backbone: Option<&Joined>, resize: Option<Resize>) -> Result<Metadata, TrainError> {
     let config = &saved.config;
     let input = match config.data.input {
         ItemShape::Image(shape) => images(shape, resize.or(config.data.resize))?,
         ItemShape::Sequence { dim } => InputSpec::Sequence { dim },
         ItemShape::Features(_) => {
-            let Some(Made { recipe, .. }) = made_of(saved)? else {
+            let Some(Joined { recipe, .. }) = backbone else {
                 return Err(TrainError::Mismatch("features without a network have no place in a model file".into()));
             };
             images(recipe.image, resize.or(recipe.resize))?
@@ -129,17 +130,23 @@ fn images(shape: ImageShape, resize: Option<Resize>) -> Result<InputSpec, TrainE
     Ok(ImageInput { image, filter: dtkc_image::FILTER.into() }.into())
 }
 
-/// Where features come from; `None` for a run that was trained on items themselves.
-fn made_of(saved: &Saved) -> Result<Option<Made>, TrainError> {
-    match saved.config.data.input {
-        ItemShape::Features(_) => Made::read(&Dataset::open(&saved.config.data.path)?).map(Some),
-        _ => Ok(None),
+/// What stands before a head that takes features.
+struct Joined {
+    recipe: Recipe,
+    graph: Vec<u8>,
+}
+
+impl Joined {
+    /// `None` for a run that was trained on items themselves.
+    fn of(saved: &Saved) -> Result<Option<Self>, TrainError> {
+        let ItemShape::Features(_) = saved.config.data.input else { return Ok(None) };
+        let features = Dataset::open(&saved.config.data.path)?;
+        Ok(Some(Self { recipe: Recipe::of(&features)?, graph: graph_of(&features)? }))
     }
 }
 
 /// Items spread evenly over the dataset.
-fn sample(path: &Path, saved: &Saved) -> Result<Batch, TrainError> {
-    let dataset = saved.dataset(path)?;
+fn sample(dataset: &Dataset) -> Result<Batch, TrainError> {
     let count = dataset.len().min(COMPARED);
     let indices: Vec<usize> = (0..count).map(|i| i * dataset.len() / count).collect();
     Ok(Batch { items: dataset.items(&indices)?, indices })

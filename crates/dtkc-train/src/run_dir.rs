@@ -36,13 +36,9 @@ impl RunDir {
         let lock = lock(root)?;
         let run = Self { root: root.to_owned(), _lock: lock };
         run.remove_partials()?;
+        check_new(root, existing)?;
         if run.config().exists() {
-            match existing {
-                Existing::Refuse => return Err(TrainError::RunExists { path: root.to_owned() }),
-                Existing::Replace => run.remove_files()?,
-            }
-        } else if holds_foreign_files(root)? {
-            return Err(TrainError::ForeignFolder { path: root.to_owned() });
+            run.remove_files()?;
         }
         fs_err::create_dir_all(run.checkpoints())?;
         Ok(run)
@@ -199,6 +195,17 @@ fn lock(root: &Path) -> Result<Lock, TrainError> {
         Ok(lock) => Ok(lock),
         Err(LockError::Held(holder)) => Err(TrainError::Locked { path: root.to_owned(), holder }),
         Err(LockError::Io(source)) => Err(TrainError::Lock { path, source }),
+    }
+}
+
+/// Refuses a place where no new run can be. Nothing is made or changed.
+pub fn check_new(root: &Path, existing: Existing) -> Result<(), TrainError> {
+    let path = root.to_owned();
+    match config_path(root).exists() {
+        _ if root.is_file() => Err(TrainError::NotAFolder { path }),
+        true if existing == Existing::Refuse => Err(TrainError::RunExists { path }),
+        false if root.is_dir() && holds_foreign_files(root)? => Err(TrainError::ForeignFolder { path }),
+        _ => Ok(()),
     }
 }
 

@@ -260,6 +260,33 @@ fn what_cannot_work_is_one_sentence() {
     let other = ["--backbone", net.to_str().unwrap(), "--features", out.to_str().unwrap()];
     let (code, text) = failure(&mut fit(&data, &place.path("run"), &other));
     assert!(code == 2 && text.contains("holds other features"), "{text}");
+    let own = ["--backbone", net.to_str().unwrap(), "--features", data.to_str().unwrap()];
+    let (code, text) = failure(&mut fit(&data, &place.path("run"), &own));
+    assert!(code == 2 && text.contains("a.h5 is one of the inputs"), "{text}");
+    let (code, text) = failure(&mut features(&data, &net, &place.path("nowhere/f.h5"), &[]));
+    assert!(code == 1 && text.contains("nowhere/f.h5"), "{text}");
+    // Nothing is described for a run that cannot be.
+    let names = |place: &Place| std::fs::read_dir(place.path("")).unwrap().count();
+    let before = names(&place);
+    for (more, words) in [
+        (&["--method", "dtkc"][..], "use --method ddc"),
+        (&["--method", "dbc"], "dbc takes images"),
+        (&["--clusters", "50"], "holds 30 images, too few for 50 clusters"),
+    ] {
+        let more = [&["--backbone", net.to_str().unwrap()], more].concat();
+        let mut command = program();
+        command.args(["fit", "--quiet"]).arg("--data").arg(&data).arg("--out").arg(place.path("run")).args(more);
+        if !words.contains("50") {
+            command.args(["--clusters", "3"]);
+        }
+        let (_, text) = failure(&mut command);
+        assert!(text.contains(words) && text.lines().count() == 1, "{text}");
+        assert_eq!(names(&place), before, "{words}");
+    }
+    std::fs::create_dir(place.path("mine")).unwrap();
+    std::fs::write(place.path("mine/thesis.tex"), "x").unwrap();
+    let (_, text) = failure(&mut fit(&data, &place.path("mine"), &["--backbone", net.to_str().unwrap()]));
+    assert!(text.contains("other files") && !text.contains("features"), "{text}");
     let (code, text) = failure(&mut features(&out, &net, &place.path("twice.h5"), &[]));
     assert!(code == 1 && text.contains("features"), "{text}");
 }

@@ -14,7 +14,7 @@ use dtkc_item::{FeatureShape, ImageShape, ItemKind, ItemShape, Items, Resize};
 
 use self::rows::Rows;
 pub use self::storage::Storage;
-use crate::{DataError, Origin, h5};
+use crate::{DataError, h5};
 
 /// Bytes of sequences or features that are read together, about.
 const READ_TOGETHER: u64 = 1 << 20;
@@ -103,11 +103,15 @@ impl Dataset {
         self.shape().image()
     }
 
-    /// Where features come from; `None` for others, and where the file does not say.
-    pub fn origin(&self) -> Result<Option<Origin>, DataError> {
-        let Some((about, network)) = &self.origin else { return Ok(None) };
-        let network = network.read_raw::<u8>().map_err(|e| h5::read_failed(&self.path, &e))?;
-        Ok(Some(Origin { about: about.clone(), network }))
+    /// What features were made of and how; `None` for others, and where the file does not say.
+    pub fn origin(&self) -> Option<&str> {
+        self.origin.as_ref().map(|(about, _)| about.as_str())
+    }
+
+    /// The network that made features, as an ONNX file; `None` where there is no [`origin`](Self::origin).
+    pub fn network(&self) -> Result<Option<Vec<u8>>, DataError> {
+        let network = self.origin.as_ref().map(|(_, network)| network.read_raw::<u8>());
+        network.transpose().map_err(|e| h5::read_failed(&self.path, &e))
     }
 
     /// Time steps of every sequence; `None` for others.

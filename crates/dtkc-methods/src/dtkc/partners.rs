@@ -8,9 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::surroundings::{Scaled, Search};
 use crate::LearnError;
-use crate::features::{Described, read_features, seconds_of_all_vectors};
+use crate::features::{Described, read_features};
 use crate::learner::Passes;
-use crate::nearest::{Images, Likeness, Neighbours, Resampled, read_sequences, seconds_of_all_sequences};
+use crate::nearest::{
+    Images, Likeness, Neighbours, Resampled, read_sequences, seconds_of_all_pairs, seconds_of_all_sequences,
+};
 use crate::random::Random;
 
 /// Sides of the images that are compared: enough to tell who is near, and less sensitive to a pixel's move.
@@ -146,7 +148,7 @@ fn find_features(
     shape: FeatureShape,
     known: Option<Neighbours>,
 ) -> Result<Option<(Items, Neighbours)>, LearnError> {
-    if seconds_of_all_vectors(data.len(), shape) > LONGEST {
+    if seconds_of_all_pairs(data.len(), shape.dim) > LONGEST {
         return Ok(None);
     }
     data.note("nearest neighbours");

@@ -11,11 +11,11 @@ use dtkc_onnx::Network;
 
 use super::embedding::{EXACT, SpectralOptions, spectral};
 use super::settings::Settings;
-use crate::features::{Described, read_features, seconds_of_all_vectors};
+use crate::features::{Described, read_features};
 use crate::learner::{
     Answers, CLUSTERING, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
-use crate::nearest::{Images, Resampled, Rows, read_sequences, seconds_of_all_sequences};
+use crate::nearest::{Images, Resampled, Rows, read_sequences, seconds_of_all_pairs, seconds_of_all_sequences};
 use crate::optimizer::Optimizer;
 use crate::places::Pass;
 use crate::sequences::{clean_input, learn_scaling};
@@ -88,7 +88,7 @@ impl SpectralLearner {
                 Ok(Box::new(Resampled::of(&self.model.scaled(steps), &lengths, dim)))
             }
             ItemShape::Features(shape) => {
-                announce(data, seconds_of_all_vectors(data.len(), shape))?;
+                announce(data, seconds_of_all_pairs(data.len(), shape.dim))?;
                 let Some(all) = read_features(data, shape, MOST_BYTES)? else {
                     let text =
                         "spectral holds all features in memory, and these take more than 1 GiB: use kmeans or ddc";

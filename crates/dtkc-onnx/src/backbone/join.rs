@@ -3,12 +3,13 @@
 use dtkc_item::ItemShape;
 use prost::Message as _;
 
-use super::prefix::{FEATURES, opset_of};
-use super::{GRAPH_TAG, wrong};
+use super::prefix::FEATURES;
+use super::{opset_of, wrong};
 use crate::network::Checked;
 use crate::proto::{DataType, Graph, Model};
-use crate::read::{Field, append_metadata, fields};
-use crate::write::builder::{Builder, Dim, value_info};
+use crate::read::{Field, GRAPH_TAG, append_metadata, fields};
+use crate::write::builder::{Builder, Dim};
+use crate::write::fit_clusters;
 use crate::{Metadata, Network, OnnxError};
 
 /// The tag of `GraphProto.output`.
@@ -23,10 +24,7 @@ pub fn join(prefix: &[u8], network: &Network, metadata: &Metadata) -> Result<Vec
     };
     let metadata = Metadata { embedding_size: checked.embedding, ..metadata.clone() };
     metadata.check()?;
-    if metadata.k() != checked.clusters {
-        let (described, actual) = (metadata.k(), checked.clusters);
-        return Err(OnnxError::Mismatch(format!("it describes {described} clusters and the network has {actual}")));
-    }
+    fit_clusters(&checked, &metadata)?;
     let model = Model::decode(prefix).map_err(|error| wrong(format!("it is no ONNX file ({error})")))?;
     let head = head(network, &checked, opset_of(&model.opset_import), shape.dim);
     let mut out = Vec::with_capacity(prefix.len() + 1024);
@@ -49,14 +47,7 @@ fn head(network: &Network, checked: &Checked, opset: i64, dim: usize) -> Graph {
     let mut builder = Builder::with_opset(opset);
     builder.value(FEATURES, DataType::Float, &[Dim::Batch, Dim::Size(dim)]);
     builder.layers(network, checked, FEATURES.to_owned());
-    let outputs = [
-        value_info("cluster", DataType::Int64, &[Dim::Batch]),
-        value_info("probabilities", DataType::Float, &[Dim::Batch, Dim::Size(checked.clusters)]),
-        value_info("embedding", DataType::Float, &[Dim::Batch, Dim::Size(checked.embedding)]),
-    ];
-    let mut graph = builder.into_graph();
-    graph.value_info.retain(|value| outputs.iter().all(|output| output.name != value.name));
-    Graph { output: outputs.into(), ..graph }
+    builder.into_head(checked)
 }
 
 fn without_outputs(graph: &[u8]) -> Result<Vec<u8>, OnnxError> {

@@ -18,8 +18,8 @@ use std::fmt;
 use prost::Message as _;
 
 use crate::OnnxError;
-use crate::proto::{Graph, Model};
-use crate::read::{MAX_BYTES, check_graph, fields};
+use crate::proto::{Graph, Model, OperatorSet};
+use crate::read::{GRAPH_TAG, MAX_BYTES, check_functions, check_graph, fields};
 
 pub use join::join;
 pub use prefix::{FEATURES, Preparation, Reading};
@@ -91,8 +91,8 @@ impl Backbone {
             )));
         }
         let model = Model::decode(&*bytes).map_err(|error| wrong(format!("it is no ONNX file ({error})")))?;
-        let opset = model.opset_import.iter().find(|set| set.domain.is_empty() || set.domain == "ai.onnx");
-        let opset = opset.map_or(0, |set| set.version);
+        let opset = opset_of(&model.opset_import);
+        check_functions(&model).map_err(|error| wrong(plain(error)))?;
         let Some(graph) = model.graph.filter(|_| model.ir_version > 0) else {
             return Err(wrong("it is no ONNX file (it has no graph)"));
         };
@@ -129,8 +129,10 @@ impl Backbone {
     }
 }
 
-/// The tag of `ModelProto.graph`.
-const GRAPH_TAG: u64 = 7;
+/// The version of ONNX's own operators that a file uses; 0 where it names none.
+fn opset_of(sets: &[OperatorSet]) -> i64 {
+    sets.iter().find(|set| set.domain.is_empty() || set.domain == "ai.onnx").map_or(0, |set| set.version)
+}
 
 fn wrong(reason: impl Into<String>) -> OnnxError {
     OnnxError::Backbone(reason.into())
@@ -141,6 +143,11 @@ fn plain(error: OnnxError) -> String {
     match error {
         OnnxError::Damaged(reason) if reason.ends_with("are in another file") => {
             format!("{reason}; save it as one file with onnx.save(onnx.load(\"net.onnx\"), \"one.onnx\")")
+        }
+        OnnxError::Damaged(reason) if reason.contains("functions") => {
+            format!(
+                "{reason}; save it with onnx.save(onnx.inliner.inline_local_functions(onnx.load(\"net.onnx\")), \"one.onnx\")"
+            )
         }
         OnnxError::Damaged(reason) => format!("{reason}; export it again as one plain graph"),
         other => other.to_string(),

@@ -8,8 +8,8 @@ use prost::Message as _;
 
 use super::{Backbone, Channels, PREFIX, wrong};
 use crate::OnnxError;
-use crate::proto::{DataType, Graph, Model, OperatorSet, ValueInfo};
-use crate::read::{Field, fields};
+use crate::proto::{DataType, Graph, Model, ValueInfo};
+use crate::read::{Field, GRAPH_TAG, fields};
 use crate::write::IR_VERSION;
 use crate::write::builder::{Builder, Dim, int, ints, text, value_info};
 
@@ -74,7 +74,7 @@ impl Backbone {
         }
         .encode_to_vec();
         self.copy_versions(&mut file)?;
-        prost::encoding::bytes::encode(super::GRAPH_TAG as u32, &graph, &mut file);
+        prost::encoding::bytes::encode(GRAPH_TAG as u32, &graph, &mut file);
         Ok(file)
     }
 
@@ -170,8 +170,8 @@ impl Backbone {
             makers.extend(node.output.iter().map(|name| (name.as_str(), place)));
         }
         let mut needed = Needed::default();
-        let mut left: Vec<&str> = self.graph.node.iter().flat_map(|node| &node.output).map(String::as_str).collect();
-        left.retain(|name| *name == layer);
+        // `layer` as long as the graph is: what is found below is.
+        let mut left: Vec<&str> = makers.get_key_value(layer).map(|(name, _)| *name).into_iter().collect();
         while let Some(name) = left.pop() {
             if name.is_empty() || !needed.values.insert(name) {
                 continue;
@@ -185,12 +185,11 @@ impl Backbone {
         needed
     }
 
-    /// The versions of operators, and functions, as the other file has them.
+    /// The versions of operators, as the other file has them.
     fn copy_versions(&self, out: &mut Vec<u8>) -> Result<(), OnnxError> {
         const OPSET_IMPORT: u64 = 8;
-        const FUNCTIONS: u64 = 25;
         for Field { tag, range, .. } in fields(&self.bytes)? {
-            if [OPSET_IMPORT, FUNCTIONS].contains(&tag) {
+            if tag == OPSET_IMPORT {
                 out.extend_from_slice(&self.bytes[range]);
             }
         }
@@ -257,9 +256,4 @@ fn read(builder: &mut Builder, value: &str, reading: Reading) {
         }
     };
     builder.push("LpNormalization", &[&vector], &[FEATURES], vec![int("axis", 1), int("p", 2)]);
-}
-
-/// The version of ONNX's own operators that a file uses.
-pub(super) fn opset_of(sets: &[OperatorSet]) -> i64 {
-    sets.iter().find(|set| set.domain.is_empty() || set.domain == "ai.onnx").map_or(0, |set| set.version)
 }

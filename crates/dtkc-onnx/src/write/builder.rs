@@ -137,9 +137,18 @@ impl Builder {
         Graph { node: self.nodes, initializer: self.constants, value_info: self.values, ..Graph::default() }
     }
 
-    pub(super) fn finish(mut self, checked: &Checked) -> Graph {
-        let outputs = ["cluster", "probabilities", "embedding"];
-        self.values.retain(|value| !outputs.contains(&value.name.as_str()));
+    /// All of it with the outputs of a clustering network, without inputs.
+    pub(crate) fn into_head(mut self, checked: &Checked) -> Graph {
+        let output = vec![
+            value_info("cluster", DataType::Int64, &[Dim::Batch]),
+            value_info("probabilities", DataType::Float, &batch_of(&[checked.clusters])),
+            value_info("embedding", DataType::Float, &batch_of(&[checked.embedding])),
+        ];
+        self.values.retain(|value| output.iter().all(|output| output.name != value.name));
+        Graph { output, ..self.into_graph() }
+    }
+
+    pub(super) fn finish(self, checked: &Checked) -> Graph {
         let input = match checked.input {
             ItemShape::Image(image) => {
                 let sizes = [image.height, image.width, image.channels];
@@ -151,18 +160,7 @@ impl Builder {
             ],
             ItemShape::Features(shape) => vec![value_info(FEATURES, DataType::Float, &batch_of(&[shape.dim]))],
         };
-        Graph {
-            node: self.nodes,
-            name: "dtkc".into(),
-            initializer: self.constants,
-            input,
-            output: vec![
-                value_info("cluster", DataType::Int64, &[Dim::Batch]),
-                value_info("probabilities", DataType::Float, &batch_of(&[checked.clusters])),
-                value_info("embedding", DataType::Float, &batch_of(&[checked.embedding])),
-            ],
-            value_info: self.values,
-        }
+        Graph { name: "dtkc".into(), input, ..self.into_head(checked) }
     }
 }
 

@@ -34,7 +34,7 @@ pub fn write(network: &Network, metadata: &Metadata) -> Result<Vec<u8>, OnnxErro
         doc_string: about(checked.input.kind()).into(),
         graph: Some(graph(network, &checked)),
         opset_import: vec![OperatorSet { domain: String::new(), version: OPSET }],
-        metadata_props: Vec::new(),
+        ..Model::default()
     };
     let mut bytes = model.encode_to_vec();
     append_metadata(&mut bytes, &metadata)?;
@@ -69,11 +69,17 @@ fn fits(checked: &Checked, metadata: &Metadata) -> Result<(), OnnxError> {
     if described != taken {
         return Err(OnnxError::Mismatch(format!("it describes {described} and the network takes {taken}")));
     }
-    if metadata.k() != checked.clusters {
-        let (described, actual) = (metadata.k(), checked.clusters);
-        return Err(OnnxError::Mismatch(format!("it describes {described} clusters and the network has {actual}")));
+    fit_clusters(checked, metadata)
+}
+
+/// The clusters that are described must be those of the network.
+pub(crate) fn fit_clusters(checked: &Checked, metadata: &Metadata) -> Result<(), OnnxError> {
+    match (metadata.k(), checked.clusters) {
+        (described, actual) if described == actual => Ok(()),
+        (described, actual) => {
+            Err(OnnxError::Mismatch(format!("it describes {described} clusters and the network has {actual}")))
+        }
     }
-    Ok(())
 }
 
 impl Builder {

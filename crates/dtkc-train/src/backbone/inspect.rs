@@ -1,13 +1,12 @@
 //! What a network takes and gives.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use dtkc_dataset::Dataset;
-use dtkc_infer::{FeatureSession, Features, Runtime, SessionOptions};
+use dtkc_infer::{FeatureSession, Features, Runtime, SessionOptions, read_limited};
 use dtkc_item::{FeatureShape, ImageShape};
 use dtkc_observe::Observer;
-use dtkc_onnx::{Backbone, Channels, MAX_BYTES, Preparation, Reading, fingerprint};
+use dtkc_onnx::{Backbone, Channels, Preparation, Reading, fingerprint};
 use dtkc_views::AugmentConfig;
 
 use super::{BackboneOptions, Recipe};
@@ -16,6 +15,8 @@ use crate::error::TrainError;
 /// What most networks of photographs were trained with (ImageNet).
 const MEAN: [f32; 3] = [0.485, 0.456, 0.406];
 const DEVIATION: [f32; 3] = [0.229, 0.224, 0.225];
+/// Most values of a vector: what a network that takes them may be given.
+const MOST_VALUES: usize = 1 << 16;
 /// Two runs of a network may differ by so much in a vector of the length 1.
 const SAME: f32 = 1e-3;
 
@@ -24,6 +25,8 @@ const SAME: f32 = 1e-3;
 pub struct Plan {
     /// What they are made of.
     pub recipe: Recipe,
+    /// How many there will be.
+    pub items: usize,
     /// What they look like.
     pub shape: FeatureShape,
     /// From pixels to features, as ONNX.
@@ -66,16 +69,20 @@ pub fn inspect(data: &Path, options: &BackboneOptions, observer: &dyn Observer) 
         None => backbone.layer().map_err(about)?,
     };
     let preparation = preparation(&backbone, image, options)?;
-    let run = |reading: Reading, count: usize| -> Result<(Vec<u8>, Features), TrainError> {
+    let open = |reading: Reading| -> Result<(Vec<u8>, FeatureSession), TrainError> {
         let graph = backbone.prefix(&preparation, &layer, reading).map_err(about)?;
-        let mut session = session(&graph, image, options.onnxruntime.as_deref(), options.threads)?;
-        let features = session.run(&noise(image, count)).map_err(|error| cannot_run(&name, &error, &preparation))?;
-        Ok((graph, features))
+        let session = session(&graph, image, options.onnxruntime.as_deref(), options.threads)?;
+        Ok((graph, session))
     };
-    let reading = reading_of(&run(Reading::Raw, 2)?.1.dims, backbone.input().order, (&name, &layer))?;
-    let (graph, both) = run(reading, 2)?;
+    let run = |session: &mut FeatureSession, count: usize| {
+        session.run(&noise(image, count)).map_err(|error| cannot_run(&name, &error, &preparation))
+    };
+    let raw = run(&mut open(Reading::Raw)?.1, 2)?;
+    let reading = reading_of(&raw.dims, backbone.input().order, (&name, &layer))?;
+    let (graph, mut session) = open(reading)?;
+    let both = run(&mut session, 2)?;
     let dim = dim_of(&both, (&name, &layer))?;
-    let one = run(reading, 1)?.1;
+    let one = run(&mut session, 1)?;
     // Not so for what is no number.
     let is_same = one.values.iter().zip(&both.values).all(|(a, b)| (a - b).abs() <= SAME);
     if !is_same {
@@ -116,7 +123,8 @@ pub fn inspect(data: &Path, options: &BackboneOptions, observer: &dyn Observer) 
         augment: AugmentConfig::mild(),
     };
     let (onnxruntime, threads) = (options.onnxruntime.clone(), options.threads);
-    Ok(Plan { recipe, shape: FeatureShape { dim, views: options.views }, graph, onnxruntime, threads })
+    let items = dataset.len();
+    Ok(Plan { recipe, items, shape: FeatureShape { dim, views: options.views }, graph, onnxruntime, threads })
 }
 
 fn preparation(backbone: &Backbone, image: ImageShape, options: &BackboneOptions) -> Result<Preparation, TrainError> {
@@ -183,6 +191,10 @@ fn reading_of(dims: &[usize], order: Channels, (name, layer): (&str, &str)) -> R
 
 fn dim_of(features: &Features, (name, layer): (&str, &str)) -> Result<usize, TrainError> {
     match features.dims.as_slice() {
+        [2, dim] if *dim > MOST_VALUES => Err(TrainError::Setting(format!(
+            "{name}: {layer:?} has {dim} values for an image, and at most {MOST_VALUES} can be clustered; name another value with \
+             --backbone-layer"
+        ))),
         [2, dim] if features.values.iter().all(|value| value.is_finite()) => Ok(*dim),
         _ => Err(TrainError::Setting(format!(
             "{name}: {layer:?} gives values that are no numbers; name another value with --backbone-layer, or other \
@@ -206,11 +218,4 @@ fn noise(image: ImageShape, count: usize) -> Vec<u8> {
         (state >> 24) as u8
     };
     (0..count * image.len()).map(next).collect()
-}
-
-fn read_limited(path: &Path) -> Result<Vec<u8>, TrainError> {
-    let file = fs_err::File::open(path)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

@@ -16,6 +16,8 @@ use crate::error::TrainError;
 const INSIDE: usize = 64 << 20;
 /// Images at once, at most.
 const MOST: usize = 64;
+/// Names that are read together.
+const READ: usize = 4096;
 /// The views of an image have nothing to do with the seed of a run, so that all runs share them.
 const SEED: u64 = 0;
 
@@ -71,11 +73,13 @@ impl<'a> Describer<'a> {
         let clean: Vec<f32> = pixels.iter().map(|&pixel| f32::from(pixel) / 255.0).collect();
         for row in 0..all {
             // Batches may have any size: a view depends on its image's place alone.
-            let shown = match row {
-                0 => pixels.to_vec(),
-                _ => self.view(&clean, first, row),
+            let found = match row {
+                0 => self.session.run(pixels)?,
+                _ => {
+                    let view = self.view(&clean, first, row);
+                    self.session.run(&view)?
+                }
             };
-            let found = self.session.run(&shown)?;
             if found.dims != [count, dim] || !found.values.iter().all(|value| value.is_finite()) {
                 return Err(TrainError::Mismatch(format!(
                     "the backbone gave no numbers for one of the images {first} to {}; name another value with --backbone-layer",
@@ -112,10 +116,14 @@ fn write(plan: &Plan, images: &Dataset, rows: &mut Rows, out: &Path) -> Result<(
     };
     let mut writer = Writer::create(out, options)?;
     let labels = images.labels()?;
+    let mut paths = None;
     rows.each(|number, vectors| {
-        let path = images.paths(number..number + 1)?.and_then(|paths| paths.into_iter().next());
+        if number % READ == 0 {
+            paths = images.paths(number..(number + READ).min(images.len()))?;
+        }
+        let path = paths.as_ref().map(|paths| paths[number % READ].as_str());
         let label = labels.as_ref().map(|labels| labels[number]);
-        Ok(writer.push_features(vectors, label, path.as_deref())?)
+        Ok(writer.push_features(vectors, label, path)?)
     })?;
     writer.finish()?;
     Ok(())

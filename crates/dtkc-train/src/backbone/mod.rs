@@ -18,13 +18,14 @@ mod rows;
 use std::path::{Path, PathBuf};
 
 use dtkc_dataset::Dataset;
+use dtkc_files::Sources;
 use dtkc_observe::Observer;
 
 use crate::error::TrainError;
 
 pub use inspect::{Plan, inspect};
 pub use make::make;
-pub use recipe::Recipe;
+pub use recipe::{Recipe, graph_of};
 
 /// A network of others and how it is to be used; what is `None` is found out.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,19 +52,22 @@ pub struct BackboneOptions {
 pub const VIEWS: usize = 4;
 
 /// The features of a set for a run: those of a former run where they are the same, else new ones, in the folder where the run
-/// will be.
+/// will be. `suit` refuses what the run could not use before anything is made.
 pub fn features_for(
     run: &Path,
     data: &Path,
     named: Option<&Path>,
     options: &BackboneOptions,
+    suit: impl FnOnce(&Plan) -> Result<(), TrainError>,
     observer: &dyn Observer,
 ) -> Result<PathBuf, TrainError> {
     let plan = inspect(data, options, observer)?;
+    suit(&plan)?;
     let out = named.map_or_else(|| run.with_file_name(plan.file_name()), Path::to_owned);
+    let inputs = Sources::of([data, options.network.as_path()]);
+    inputs.refuse(&out).map_err(|refused| TrainError::Setting(refused.to_string()))?;
     if out.exists() {
-        let found = Dataset::open(&out)?.origin()?.map(|origin| Recipe::read(&origin.about)).transpose()?;
-        if found.as_ref() != Some(&plan.recipe) {
+        if Recipe::of(&Dataset::open(&out)?)? != plan.recipe {
             return Err(TrainError::Setting(format!(
                 "{} holds other features than those asked for; name another file with --features, or remove it",
                 out.display()
@@ -74,40 +78,4 @@ pub fn features_for(
     }
     make(&plan, &out, observer)?;
     Ok(out)
-}
-
-/// The images that features were made of, and the graph that made them.
-#[derive(Debug)]
-pub struct Made {
-    /// What they were made of.
-    pub recipe: Recipe,
-    /// From pixels to features, as ONNX.
-    pub graph: Vec<u8>,
-}
-
-impl Made {
-    /// That of a dataset of features.
-    pub fn read(dataset: &Dataset) -> Result<Self, TrainError> {
-        let Some(origin) = dataset.origin()? else {
-            return Err(TrainError::Mismatch(format!(
-                "{} does not say which network made its features; make them with `dtkc-train features`",
-                dataset.path().display()
-            )));
-        };
-        Ok(Self { recipe: Recipe::read(&origin.about)?, graph: origin.network })
-    }
-
-    /// The images themselves, as long as they are where they were and still the same in number and size.
-    pub fn images(&self, like: &Dataset) -> Result<Dataset, TrainError> {
-        let path = &self.recipe.images;
-        let images = Dataset::open(path)?;
-        if images.image_shape() != Some(self.recipe.image) || images.len() != like.len() {
-            return Err(TrainError::Mismatch(format!(
-                "{} does not hold the images any more that the features in {} were made of",
-                path.display(),
-                like.path().display()
-            )));
-        }
-        Ok(images)
-    }
 }

@@ -2,11 +2,24 @@
 
 use std::path::PathBuf;
 
+use dtkc_dataset::Dataset;
 use dtkc_item::{ImageShape, Resize};
 use dtkc_views::AugmentConfig;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
+
+/// The graph from pixels to the features of a dataset, as ONNX.
+pub fn graph_of(features: &Dataset) -> Result<Vec<u8>, TrainError> {
+    features.network()?.ok_or_else(|| without_origin(features))
+}
+
+fn without_origin(features: &Dataset) -> TrainError {
+    TrainError::Mismatch(format!(
+        "{} does not say which network made its features; make them with `dtkc-train features`",
+        features.path().display()
+    ))
+}
 
 /// What features were made of and how. Equal recipes give equal features.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,13 +53,28 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// From the text that is kept with features.
-    pub fn read(text: &str) -> Result<Self, TrainError> {
+    /// What the features of a dataset were made of.
+    pub fn of(features: &Dataset) -> Result<Self, TrainError> {
+        let path = features.path().display();
+        let Some(text) = features.origin() else { return Err(without_origin(features)) };
         serde_json::from_str(text).map_err(|error| {
             TrainError::Mismatch(format!(
-                "the features do not say as this program expects what they were made of ({error})"
+                "{path} does not say as this program expects what its features were made of ({error})"
             ))
         })
+    }
+
+    /// The images themselves, as long as they are where they were and still the same in number and size.
+    pub fn images(&self, features: &Dataset) -> Result<Dataset, TrainError> {
+        let images = Dataset::open(&self.images)?;
+        if images.image_shape() != Some(self.image) || images.len() != features.len() {
+            return Err(TrainError::Mismatch(format!(
+                "{} does not hold the images any more that the features in {} were made of",
+                self.images.display(),
+                features.path().display()
+            )));
+        }
+        Ok(images)
     }
 
     /// The text that is kept with features.

@@ -84,7 +84,10 @@ fn held(target: &Path, error: LockError) -> TrainError {
             "another process ({holder}) is making {}; wait for it, or name another file",
             target.display()
         )),
-        LockError::Io(source) => source.into(),
+        LockError::Io(source) => {
+            let text = format!("cannot write {}: {}", target.display(), dtkc_files::reason(&source));
+            std::io::Error::new(source.kind(), text).into()
+        }
     }
 }
 

@@ -6,10 +6,13 @@ use std::time::Duration;
 use clap::{ArgAction, builder::PossibleValuesParser};
 use dtkc_cli::Terminal;
 use dtkc_human as human;
+use dtkc_item::ItemShape;
 use dtkc_methods::Method;
+use dtkc_observe::Silent;
+use dtkc_train::backbone::Plan;
 use dtkc_train::config::{self, Clusters, KRange, RunConfig};
 use dtkc_train::device::DeviceName;
-use dtkc_train::run_dir::{Existing, RunDir};
+use dtkc_train::run_dir::{self, Existing, RunDir};
 use dtkc_train::{TrainError, backbone, pipeline, pretrained};
 use toml::{Table, Value};
 
@@ -162,21 +165,25 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     device.open()?;
     dtkc_ops::set_threads(config.run.threads);
     let terminal = args.after.terminal();
-    let data = args.described(&config, &terminal)?;
+    let is_batch_given = layers.iter().any(names_batch);
+    let data = args.described(&config, is_batch_given, &terminal)?;
     config.data = pipeline::describe_data(&data)?;
-    pipeline::prepare(&mut config, layers.iter().any(names_batch), &terminal)?;
+    pipeline::prepare(&mut config, is_batch_given, &terminal)?;
     // Before there is anything of the new run, and while there is all of the one that it may replace.
     pretrained::check(&args.out, &config)?;
-    let existing = if args.force { Existing::Replace } else { Existing::Refuse };
-    let run = RunDir::create(&args.out, existing)?;
+    let run = RunDir::create(&args.out, args.existing())?;
     pretrained::adopt(&run, &mut config)?;
     config.write(&run.config())?;
     resume::go_on(&run, config, &args.after, &terminal)
 }
 
 impl Args {
+    fn existing(&self) -> Existing {
+        if self.force { Existing::Replace } else { Existing::Refuse }
+    }
+
     /// The dataset that is trained on: the one that was named, or what the backbone says about it.
-    fn described(&self, config: &RunConfig, terminal: &Terminal) -> anyhow::Result<PathBuf> {
+    fn described(&self, config: &RunConfig, is_batch_given: bool, terminal: &Terminal) -> anyhow::Result<PathBuf> {
         let data = &config.data.path;
         let Some(network) = &self.backbone else {
             return match self.how.is_given() {
@@ -185,7 +192,14 @@ impl Args {
             };
         };
         let options = self.how.options(network.clone(), config.run.threads, self.after.onnxruntime());
-        Ok(backbone::features_for(&self.out, data, self.features.as_deref(), &options, terminal)?)
+        // Describing images may take an hour: whatever else is wrong is said before.
+        run_dir::check_new(&self.out, self.existing())?;
+        let suit = |plan: &Plan| {
+            let mut trial = config.clone();
+            (trial.data.items, trial.data.input) = (plan.items, ItemShape::Features(plan.shape));
+            pipeline::prepare(&mut trial, is_batch_given, &Silent)
+        };
+        Ok(backbone::features_for(&self.out, data, self.features.as_deref(), &options, suit, terminal)?)
     }
 
     /// The flags as the layer that wins over all others.

@@ -7,7 +7,7 @@ use dtkc_item::{Color, ImageShape, ImageSpec, ItemRef, ItemShape, Resize};
 use dtkc_report::Pixels;
 
 use super::items::even;
-use crate::backbone::Made;
+use crate::backbone::Recipe;
 use crate::error::TrainError;
 
 /// Sequences by which the scale of drawings is chosen.
@@ -51,7 +51,7 @@ impl Painter {
                 Source::Sequences { dim, pictures: measure.finish() }
             }
             ItemShape::Features(_) => {
-                let images = Box::new(Made::read(dataset)?.images(dataset)?);
+                let images = Box::new(Recipe::of(dataset)?.images(dataset)?);
                 let shape = images.require_images()?;
                 Source::Described { images, shape }
             }
