@@ -51,9 +51,12 @@ dataset() {
     coilsmall) publisher coil-100 coil-100 '*.zip' -- --size 32x32 --out "$file" ;;
     svhn) publisher svhn svhn 'train_32x32*.mat' -- --out "$file" ;;
     # The first ten letters. In the untrimmed file the length gives the letter away.
-    trajectories)
-      publisher character-trajectories character-trajectories CharacterTrajectoriesTrimmed.ts.gz -- --out "$out/letters.h5"
-      "$DTKC_BIN/dtkc-data" subset "$out/letters.h5" --classes a,b,c,d,e,g,h,l,m,n --out "$file"
+    trajectories | untrimmed)
+      local part=Trimmed
+      [ "$1" = trajectories ] || part=
+      [ -n "$part$data" ] || { echo "error: the set untrimmed cannot be downloaded: name a folder with CharacterTrajectories.ts.gz" >&2; return 2; }
+      publisher character-trajectories character-trajectories "CharacterTrajectories$part.ts.gz" -- --out "$out/letters$part.h5"
+      "$DTKC_BIN/dtkc-data" subset "$out/letters$part.h5" --classes a,b,c,d,e,g,h,l,m,n --out "$file"
       ;;
     arabic)
       publisher arabic-digits arabic-digits Train_Arabic_Digit.txt.gz Test_Arabic_Digit.txt.gz -- --out "$file"

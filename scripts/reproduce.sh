@@ -5,7 +5,7 @@
 #   scripts/reproduce.sh DATA OUT [ROW...]
 #
 # DATA: a folder with usps/usps.h5, mnist/ and fashion-mnist/ (the gzipped IDX files of each), coil-100/ (a zip of its images),
-# svhn/ (train_32x32*.mat). OUT: where datasets and run folders go. ROW: names of the two lists below; all of them without
+# svhn/ (train_32x32*.mat), character-trajectories/ (both .ts.gz), arabic-digits/ (both texts). OUT: where datasets and run folders go. ROW: names of the two lists below; all of them without
 # any. DTKC_BIN: folder with the programs. THREADS: of each run (default: all cores; the result does not depend on it).
 set -euo pipefail
 # The default command on each set: name, dataset, clusters.
@@ -16,10 +16,14 @@ mnist    mnist    10
 fashion  fashion  10
 svhn     svhn     10
 coil     coil    100
+letters  trajectories  10
+arabic   arabic   10
 '
 # Comparisons at equal seeds: name, datasets, flags of `dtkc-train compare`.
 comparisons='
 companions        usps28,fashion10k  --methods ddc,dtkc --runs 5 --epochs 10
+letters-published trajectories,untrimmed  --methods ddc,dtkc --preset ddc=authors --preset dtkc=authors --runs 20
+arabic-published  arabic             --methods ddc,dtkc --preset ddc=authors --preset dtkc=authors --runs 3
 methods-usps      usps               --methods dec,dec+lambda=0.01,idec,idec+lambda=0.01,dcn,dcn+lambda=0.01 --runs 5 --epochs 10 --set dec.pretraining.epochs=15 --set idec.pretraining.epochs=15 --set dcn.pretraining.epochs=15
 methods-mnist     mnist              --methods kmeans,dec,idec,dcn --runs 3 --epochs 10 --set dec.pretraining.epochs=20 --set idec.pretraining.epochs=20 --set dcn.pretraining.epochs=20
 '
