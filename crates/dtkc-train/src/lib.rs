@@ -11,6 +11,7 @@
 //! | many runs beside each other; one method with several settings; what serves the clusters | [`compare`], [`sweep`], [`mismatch`] |
 //! | which pixels speak for a cluster | [`explain`] |
 //! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`], [`mod@report`] |
+//! | what is unlike anything in the training set | [`outliers`] |
 //! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`], [`mod@batch`] |
 
 pub mod assign;
@@ -34,6 +35,7 @@ pub mod forecast;
 pub mod log;
 pub mod mismatch;
 pub mod monitor;
+pub mod outliers;
 pub mod parity;
 pub mod partial;
 pub mod pipeline;
