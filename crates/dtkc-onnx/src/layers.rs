@@ -10,6 +10,7 @@ use dtkc_item::{ImageShape, ItemShape};
 use prost::Message;
 
 use crate::backbone::PREFIX;
+use crate::edit::is_edited;
 use crate::outlier::{bare_graph, change_graph};
 use crate::proto::{Attribute, DataType, Graph, Model, Node, Tensor};
 use crate::read::{GRAPH_TAG, fields, parse, read};
@@ -37,6 +38,10 @@ pub fn read_network(bytes: &[u8]) -> Result<(Network, Metadata), OnnxError> {
     if graph.node.iter().any(|node| node.name.starts_with(PREFIX)) {
         let text =
             "it holds a network of somebody else, which is only run; use a model that was trained without --backbone";
+        return Err(OnnxError::Layers(text.into()));
+    }
+    if is_edited(&graph) {
+        let text = "its clusters were edited, and the network knows those from before; take the edits back with `dtkc-train clusters --undo`";
         return Err(OnnxError::Layers(text.into()));
     }
     let layers = Reader::new(&graph, image).layers()?;

@@ -21,9 +21,12 @@
 //! A [`Backbone`] is a network of somebody else: [`Backbone::prefix`] is the graph from pixels to its features, and [`join`]
 //! puts a network of ours that takes features behind it, as one model file for images.
 //!
+//! [`edit()`] merges, splits and names clusters in a finished file, and [`undo`] takes that back.
+//!
 //! The crate knows nothing of training: a program that only reads model files does not link burn.
 
 mod backbone;
+mod edit;
 mod error;
 mod layers;
 mod metadata;
@@ -37,6 +40,7 @@ pub mod testing;
 mod write;
 
 pub use backbone::{Backbone, BackboneInput, Channels, FEATURES, Preparation, Reading, join};
+pub use edit::{Edit, Past, Split, edit, undo};
 pub use error::OnnxError;
 pub use layers::read_network;
 pub use metadata::{Cluster, ImageInput, InputSpec, Metadata, Parity, Provenance, SCHEMA};

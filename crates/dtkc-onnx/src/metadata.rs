@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use dtkc_item::{Color, ImageSpec, ItemKind, ItemShape, Resize};
 use serde::{Deserialize, Serialize};
 
-use crate::{OnnxError, OutlierInfo};
+use crate::{OnnxError, OutlierInfo, Past};
 
 /// The newest version of the metadata that this crate reads and writes. Version 2 says what kind of items a model takes.
 /// Models for images are still written in version 1, which knows no other kind, so that older programs can use them.
@@ -31,6 +31,8 @@ pub struct Metadata {
     pub parity: Option<Parity>,
     /// What the output `outlier` means, where the graph has it; [`crate::with_outlier`] fills it in.
     pub outlier: Option<OutlierInfo>,
+    /// What people changed about the clusters since training, the last change at the end; [`crate::edit()`] fills it in.
+    pub edits: Vec<Past>,
     /// Entries of other tools, kept as they are.
     pub extra: BTreeMap<String, String>,
 }
@@ -132,6 +134,7 @@ impl Metadata {
             metrics: BTreeMap::new(),
             parity: None,
             outlier: None,
+            edits: Vec::new(),
             extra: BTreeMap::new(),
         }
     }
@@ -209,6 +212,9 @@ impl Metadata {
         if let Some(outlier) = &self.outlier {
             put("outlier", json(outlier)?);
         }
+        if !self.edits.is_empty() {
+            put("edits", json(&self.edits)?);
+        }
         Ok(entries)
     }
 
@@ -246,7 +252,8 @@ impl Metadata {
         let metrics = entries.json("metrics")?;
         let parity = if entries.0.contains_key("dtkc.parity") { Some(entries.json("parity")?) } else { None };
         let outlier = entries.outlier()?;
-        Ok(Self { input, embedding_size, clusters, provenance, metrics, parity, outlier, extra: entries.0 })
+        let edits = if entries.0.contains_key("dtkc.edits") { entries.json("edits")? } else { Vec::new() };
+        Ok(Self { input, embedding_size, clusters, provenance, metrics, parity, outlier, edits, extra: entries.0 })
     }
 }
 
