@@ -11,6 +11,7 @@
 //! | many runs beside each other; one method with several settings; what serves the clusters | [`compare`], [`sweep`], [`mismatch`] |
 //! | which pixels speak for a cluster | [`explain`] |
 //! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`], [`mod@report`] |
+//! | clusters that people merge, split and name | [`clusters`] |
 //! | what is unlike anything in the training set | [`outliers`] |
 //! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`], [`mod@batch`] |
 
@@ -22,6 +23,7 @@ pub mod bench;
 mod chart;
 pub mod checkpoint;
 pub mod choice;
+pub mod clusters;
 pub mod compare;
 pub mod config;
 pub mod console;
