@@ -5,7 +5,8 @@
     check-onnx.py MODEL [VALUES LENGTHS EXPECTED]
 
 Runs onnx.checker with full checks and strict shape inference, and compares every shape that the file states. With
-IMAGES (raw u8 pixels) and EXPECTED (raw f64: probabilities and embedding of each image) the model is also run by
+IMAGES (raw u8 pixels) and EXPECTED (raw f64: probabilities, embedding and, where the
+model has that output, outlier of each image) the model is also run by
 ONNX's reference implementation and must agree to 1e-5. With VALUES (raw f32: sequences one after the other), LENGTHS
 (raw i64) and EXPECTED a model for sequences is run by ONNX Runtime, alone and in a batch that is filled up with zeros,
 huge numbers and NaN: all must agree to 1e-5, and the batches with each other to the last bit. Exit code 0 good, 1 bad, 3 when
@@ -45,13 +46,12 @@ def check_structure(model):
 def check_answers(model, images, expected):
     height, width, channels = (dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim[1:])
     pixels = numpy.fromfile(images, numpy.uint8).reshape(-1, height, width, channels)
-    cluster, probabilities, embedding = onnx.reference.ReferenceEvaluator(model).run(None, {"image": pixels})
-    compare(cluster, probabilities, embedding, expected)
+    compare(*onnx.reference.ReferenceEvaluator(model).run(None, {"image": pixels}), expected=expected)
 
 
-def compare(cluster, probabilities, embedding, expected):
+def compare(cluster, probabilities, *more, expected):
     wanted = numpy.fromfile(expected, numpy.float64).reshape(len(cluster), -1)
-    answers = numpy.concatenate([probabilities, embedding], axis=1)
+    answers = numpy.concatenate([probabilities] + [part.reshape(len(cluster), -1) for part in more], axis=1)
     difference = numpy.abs(answers - wanted).max()
     if not difference < 1e-5:
         raise ValueError(f"the answers differ from the expected ones by up to {difference}")
@@ -64,10 +64,10 @@ def check_sequences(model, values, lengths, expected):
     steps = numpy.fromfile(values, numpy.float32).reshape(lengths.sum(), -1)
     sequences = numpy.split(steps, lengths.cumsum()[:-1])
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    run = lambda batch, lengths: session.run(["cluster", "probabilities", "embedding"], {"values": batch, "lengths": lengths})
+    run = lambda batch, lengths: session.run(None, {"values": batch, "lengths": lengths})
     alone = [run(sequence[None], numpy.array([len(sequence)])) for sequence in sequences]
     alone = [numpy.concatenate(parts) for parts in zip(*alone)]
-    compare(*alone, expected)
+    compare(*alone, expected=expected)
     first = None
     for filler in (0, 1e30, numpy.nan, numpy.inf):
         for extra in (0, 5):
@@ -76,7 +76,7 @@ def check_sequences(model, values, lengths, expected):
                 row[: len(sequence)] = sequence
             together = run(batch, lengths)
             first = first or together
-            compare(*together, expected)
+            compare(*together, expected=expected)
             if not all(numpy.array_equal(a, b) for a, b in zip(first, together)):
                 raise ValueError(f"{filler} and {extra} steps behind the sequences change the answers")
 

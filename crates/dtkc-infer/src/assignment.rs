@@ -11,6 +11,8 @@ pub struct Assignments {
     pub probabilities: Array2<f32>,
     /// `[items, hidden]`.
     pub embedding: Array2<f32>,
+    /// How far each is from everything in the training set, from 0 to 1; empty where the model does not tell.
+    pub outliers: Vec<f32>,
 }
 
 /// A model's answer for one item, in short.
@@ -26,6 +28,8 @@ pub struct Assignment {
     pub second_confidence: f32,
     /// How much more probable the first is than the second.
     pub margin: f32,
+    /// How far it is from everything in the training set, where the model tells.
+    pub outlier: Option<f32>,
 }
 
 impl Assignments {
@@ -42,13 +46,17 @@ impl Assignments {
     /// The answer for one item; `None` past the end.
     pub fn get(&self, image: usize) -> Option<Assignment> {
         let cluster = usize::try_from(*self.clusters.get(image)?).ok()?;
-        Some(Assignment::from_row(cluster, self.probabilities.row(image)))
+        let outlier = self.outliers.get(image).copied();
+        Some(Assignment { outlier, ..Assignment::from_row(cluster, self.probabilities.row(image)) })
     }
 
     /// The answers in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Assignment> + '_ {
-        let rows = self.clusters.iter().zip(self.probabilities.rows());
-        rows.map(|(&cluster, row)| Assignment::from_row(usize::try_from(cluster).unwrap_or(0), row))
+        let rows = self.clusters.iter().zip(self.probabilities.rows()).enumerate();
+        rows.map(|(place, (&cluster, row))| Assignment {
+            outlier: self.outliers.get(place).copied(),
+            ..Assignment::from_row(usize::try_from(cluster).unwrap_or(0), row)
+        })
     }
 }
 
@@ -65,6 +73,6 @@ impl Assignment {
             }
         }
         let (second, second_confidence) = second;
-        Self { cluster, confidence, second, second_confidence, margin: confidence - second_confidence }
+        Self { cluster, confidence, second, second_confidence, margin: confidence - second_confidence, outlier: None }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dtkc_item::{ImageSpec, ItemShape};
-use dtkc_onnx::{ImageInput, InputSpec, Largest, Metadata, OnnxError};
+use dtkc_onnx::{ImageInput, InputSpec, Largest, Metadata, OnnxError, OutlierInfo};
 
 use crate::places::{files_in, program_folder, upwards};
 use crate::session::SLICE_BYTES;
@@ -131,6 +131,11 @@ impl ModelFile {
     /// Width of the embedding.
     pub fn embedding_size(&self) -> usize {
         self.metadata.embedding_size
+    }
+
+    /// What the output `outlier` means; `None` where the model has none.
+    pub fn outlier(&self) -> Option<OutlierInfo> {
+        self.metadata.outlier
     }
 
     /// Numbers in the largest values inside the network.

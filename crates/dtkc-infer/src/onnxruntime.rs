@@ -7,7 +7,7 @@ use ort::value::{DynValue, PrimitiveTensorElementType, TensorRef};
 
 use crate::error::clause;
 use crate::sequences::Padded;
-use crate::session::{Input, ModelSize, matrix};
+use crate::session::{Input, ModelSize, column, matrix};
 use crate::{Assignments, Device, InferError, ModelFile, Runtime, SessionOptions};
 
 pub(crate) struct OnnxRuntime {
@@ -48,6 +48,10 @@ impl OnnxRuntime {
             clusters,
             probabilities: matrix(values(outputs.get("probabilities"))?, count, self.size.clusters)?,
             embedding: matrix(values(outputs.get("embedding"))?, count, self.size.embedding)?,
+            outliers: match self.size.outlier {
+                true => column(values(outputs.get("outlier"))?, count)?,
+                false => Vec::new(),
+            },
         })
     }
 }

@@ -88,7 +88,8 @@ pub struct Answers {
 impl Answers {
     /// The answers in the order of the task's items.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<Assignment, &ItemError>> + '_ {
-        let missing = Assignment { cluster: 0, confidence: 0.0, second: 0, second_confidence: 0.0, margin: 0.0 };
+        let missing =
+            Assignment { cluster: 0, confidence: 0.0, second: 0, second_confidence: 0.0, margin: 0.0, outlier: None };
         self.rows.iter().map(move |row| match row {
             Ok(row) => Ok(self.assignments.get(*row).unwrap_or(missing)),
             Err(error) => Err(error),

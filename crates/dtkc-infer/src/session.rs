@@ -57,12 +57,25 @@ pub(crate) struct ModelSize {
     pub input: ItemShape,
     pub clusters: usize,
     pub embedding: usize,
+    /// Whether it tells outliers.
+    pub outlier: bool,
+}
+
+impl ModelSize {
+    fn of(model: &ModelFile) -> Self {
+        Self {
+            input: model.shape(),
+            clusters: model.clusters(),
+            embedding: model.embedding_size(),
+            outlier: model.outlier().is_some(),
+        }
+    }
 }
 
 impl Session {
     /// Loads `model`. A device that is not there is an error.
     pub fn new(runtime: &Runtime, model: &ModelFile, options: &SessionOptions) -> Result<Self, InferError> {
-        let size = ModelSize { input: model.shape(), clusters: model.clusters(), embedding: model.embedding_size() };
+        let size = ModelSize::of(model);
         let engine = match options.device {
             #[cfg(feature = "tract")]
             Device::Tract => Engine::Tract(crate::tract::Tract::load(model, size)?),
@@ -100,7 +113,10 @@ impl Session {
             let rows = start..start + answer.len();
             all.probabilities.slice_mut(s![rows.clone(), ..]).assign(&answer.probabilities);
             all.embedding.slice_mut(s![rows.clone(), ..]).assign(&answer.embedding);
-            all.clusters[rows].copy_from_slice(&answer.clusters);
+            all.clusters[rows.clone()].copy_from_slice(&answer.clusters);
+            if self.size.outlier {
+                all.outliers[rows].copy_from_slice(&answer.outliers);
+            }
         }
         Ok(all)
     }
@@ -136,6 +152,9 @@ impl Session {
                 all.probabilities.row_mut(member).assign(&answer.probabilities.row(row));
                 all.embedding.row_mut(member).assign(&answer.embedding.row(row));
                 all.clusters[member] = answer.clusters[row];
+                if self.size.outlier {
+                    all.outliers[member] = answer.outliers[row];
+                }
             }
         }
         Ok(all)
@@ -146,6 +165,7 @@ impl Session {
             clusters: vec![0; count],
             probabilities: Array2::zeros((count, self.size.clusters)),
             embedding: Array2::zeros((count, self.size.embedding)),
+            outliers: if self.size.outlier { vec![0.0; count] } else { Vec::new() },
         }
     }
 
@@ -189,6 +209,14 @@ impl Engine {
             #[cfg(feature = "tract")]
             Engine::Tract(engine) => engine.run(input),
         }
+    }
+}
+
+/// An output with one value for each row.
+pub(crate) fn column(data: &[f32], rows: usize) -> Result<Vec<f32>, String> {
+    match data.len() == rows {
+        true => Ok(data.to_vec()),
+        false => Err(format!("an output has {} values instead of {rows}", data.len())),
     }
 }
 

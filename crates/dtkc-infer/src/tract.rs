@@ -6,7 +6,7 @@ use dtkc_item::{ImageShape, ItemKind};
 use tract_onnx::prelude::*;
 
 use crate::error::clause;
-use crate::session::{Input, ModelSize, matrix};
+use crate::session::{Input, ModelSize, column, matrix};
 use crate::{Assignments, InferError, ModelFile};
 
 pub(crate) struct Tract {
@@ -26,7 +26,7 @@ impl Tract {
             let reason = "models for sequences need ONNX Runtime, so use --device cpu".into();
             return Err(InferError::Load { name: model.name().into(), runtime: "tract", reason });
         }
-        let plan = plan(model.bytes()).map_err(load)?;
+        let plan = plan(model.bytes(), size.outlier).map_err(load)?;
         Ok(Self { plan, size })
     }
 
@@ -36,14 +36,18 @@ impl Tract {
             return Err("it takes no sequences".into());
         };
         let outputs = outputs(&self.plan, shape, pixels, count).map_err(failed)?;
-        // In the order that the plan asks for: cluster, probabilities, embedding.
-        let [cluster, probabilities, embedding] = outputs.as_slice() else {
+        // In the order that the plan asks for: cluster, probabilities, embedding and, where there is one, outlier.
+        let [cluster, probabilities, embedding, outlier @ ..] = outputs.as_slice() else {
             return Err("an output is missing".into());
         };
         Ok(Assignments {
             clusters: values::<i64>(cluster)?.to_vec(),
             probabilities: matrix(values(probabilities)?, count, self.size.clusters)?,
             embedding: matrix(values(embedding)?, count, self.size.embedding)?,
+            outliers: match outlier.first() {
+                Some(outlier) => column(values(outlier)?, count)?,
+                None => Vec::new(),
+            },
         })
     }
 }
@@ -66,7 +70,11 @@ fn failed(error: TractError) -> String {
     clause(&error)
 }
 
-fn plan(mut bytes: &[u8]) -> TractResult<Arc<TypedRunnableModel>> {
+fn plan(mut bytes: &[u8], outlier: bool) -> TractResult<Arc<TypedRunnableModel>> {
     let model = tract_onnx::onnx().model_for_read(&mut bytes)?;
-    model.with_outputs_by_name(["cluster", "probabilities", "embedding"])?.into_optimized()?.into_runnable()
+    let outlier = outlier.then_some("outlier");
+    model
+        .with_outputs_by_name(["cluster", "probabilities", "embedding"].into_iter().chain(outlier))?
+        .into_optimized()?
+        .into_runnable()
 }

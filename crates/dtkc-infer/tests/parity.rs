@@ -5,7 +5,8 @@
 mod common;
 
 use common::{model, session};
-use dtkc_infer::{Assignments, Session};
+use dtkc_infer::{Assignments, ModelFile, Session};
+use dtkc_onnx::Outlier;
 use dtkc_onnx::testing::{Expected, Sample, forward};
 
 /// Networks of different sizes: the paper's, colour, padded, and wide layers that matrix products split in parts.
@@ -23,11 +24,12 @@ fn in_batches(session: &mut Session, pixels: &[u8], count: usize, batch: usize) 
     pixels.chunks(batch * each).map(|part| session.run(part, part.len() / each).unwrap()).collect()
 }
 
-fn bits(parts: &[Assignments]) -> (Vec<i64>, Vec<u32>, Vec<u32>) {
+fn bits(parts: &[Assignments]) -> (Vec<i64>, Vec<u32>, Vec<u32>, Vec<u32>) {
     let clusters = parts.iter().flat_map(|part| part.clusters.iter().copied()).collect();
     let probabilities = parts.iter().flat_map(|part| part.probabilities.iter().map(|v| v.to_bits())).collect();
     let embedding = parts.iter().flat_map(|part| part.embedding.iter().map(|v| v.to_bits())).collect();
-    (clusters, probabilities, embedding)
+    let outliers = parts.iter().flat_map(|part| part.outliers.iter().map(|v| v.to_bits())).collect();
+    (clusters, probabilities, embedding, outliers)
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn worst<'a>(so_far: f64, pairs: impl Iterator<Item = (&'a f32, &'a f64)>) -> f6
 #[test]
 fn an_answer_does_not_depend_on_the_batch_or_the_threads() {
     for sample in samples() {
-        let model = model(&sample);
+        let model = with_outlier(&sample);
         let count = 67;
         let pixels = sample.images(count);
         let alone = bits(&in_batches(&mut session(&model, 1), &pixels, count, 1));
@@ -88,11 +90,48 @@ fn an_answer_does_not_depend_on_the_batch_or_the_threads() {
 #[test]
 fn a_batch_of_large_images_is_run_in_slices() {
     let sample = Sample { height: 324, width: 324, filters: 20, ..Sample::small() };
-    let model = model(&sample);
+    let model = with_outlier(&sample);
     let pixels = sample.images(3);
     let mut session = session(&model, 1);
     let together = bits(&[session.run(&pixels, 3).unwrap()]);
     assert!(together == bits(&in_batches(&mut session, &pixels, 3, 1)));
+}
+
+/// The sample's model with what tells outliers.
+fn with_outlier(sample: &Sample) -> ModelFile {
+    let outlier = Outlier::sample(sample.hidden, false, 3);
+    ModelFile::from_bytes("sample", dtkc_onnx::with_outlier(model(sample).bytes(), &outlier).unwrap()).unwrap()
+}
+
+#[test]
+fn outliers_agree_with_the_definition_and_old_files_tell_none() {
+    let sample = Sample { filters: 8, hidden: 20, ..Sample::mnist() };
+    let (network, pixels) = (sample.network(), sample.images(64));
+    let each = pixels.len() / 64;
+    for plain in [false, true] {
+        let mut outlier = Outlier::sample(sample.hidden, plain, 3);
+        let embeddings: Vec<Vec<f64>> = pixels.chunks(each).map(|image| forward(&network, image).embedding).collect();
+        let values = |outlier: &Outlier| embeddings.iter().map(|x| outlier.evaluate(x)).collect::<Vec<f64>>();
+        let is_mixed = |values: &[f64]| values.iter().any(|&v| v < 0.9) && values.iter().any(|&v| v > 0.99);
+        // So that some items lie before the last knot and some behind it.
+        for _ in 0..100 {
+            if !is_mixed(&values(&outlier)) {
+                outlier.knots.iter_mut().for_each(|knot| *knot *= 1.05);
+            }
+        }
+        let bytes = dtkc_onnx::with_outlier(model(&sample).bytes(), &outlier).unwrap();
+        let file = ModelFile::from_bytes("sample", bytes).unwrap();
+        let answers = session(&file, 1).run(&pixels, 64).unwrap();
+        assert_eq!(answers.outliers.len(), 64);
+        let expected = values(&outlier);
+        let difference = worst(0.0, answers.outliers.iter().zip(&expected));
+        assert!(difference < 1e-5, "{difference}");
+        assert!(is_mixed(&expected));
+        assert_eq!(answers.get(3).unwrap().outlier, Some(answers.outliers[3]));
+        assert_eq!(answers.iter().nth(3), answers.get(3));
+    }
+    let old = session(&model(&sample), 1).run(&pixels, 64).unwrap();
+    assert!(old.outliers.is_empty() && old.get(3).unwrap().outlier.is_none());
 }
 
 #[test]

@@ -36,7 +36,9 @@ fn bits(answers: &Assignments) -> Bits {
 fn answers_are_those_of_numpy() {
     let Golden { sequences, networks } = golden();
     for GoldenNetwork { network, metadata, answers } in networks {
-        let model = ModelFile::from_bytes("golden", dtkc_onnx::write(&network, &metadata).unwrap()).unwrap();
+        let outlier = dtkc_onnx::Outlier::sample(answers[0].embedding.len(), false, 8);
+        let bytes = dtkc_onnx::with_outlier(&dtkc_onnx::write(&network, &metadata).unwrap(), &outlier).unwrap();
+        let model = ModelFile::from_bytes("golden", bytes).unwrap();
         let found = session(&model, 1).run_items(&items(3, &sequences)).unwrap();
         for (row, expected) in answers.iter().enumerate() {
             let probabilities = found.probabilities.row(row).into_iter().zip(&expected.probabilities);
@@ -45,6 +47,8 @@ fn answers_are_those_of_numpy() {
                 assert!((f64::from(*found) - expected).abs() < 1e-5, "sequence {row}: {found} instead of {expected}");
             }
             assert_eq!(found.clusters[row] as usize, expected.cluster());
+            let difference = f64::from(found.outliers[row]) - outlier.evaluate(&expected.embedding);
+            assert!(difference.abs() < 1e-4, "sequence {row}: {difference}");
         }
     }
 }

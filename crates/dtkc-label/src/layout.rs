@@ -20,6 +20,9 @@ pub struct Layout {
     pub embedding: usize,
     /// Whether there is a column for the known class.
     pub truth: bool,
+    /// Rows above it are unlike anything in the training set; there is a column for that where the model tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlier: Option<f32>,
 }
 
 impl Layout {
@@ -36,6 +39,11 @@ impl Layout {
     /// True where the confidence is below the asked minimum.
     pub fn is_unsure(&self, label: &Label) -> bool {
         self.min_confidence.is_some_and(|minimum| label.confidence < minimum)
+    }
+
+    /// True where an item is unlike anything in the training set.
+    pub fn is_outlier(&self, label: &Label) -> bool {
+        matches!((self.outlier, label.outlier), (Some(threshold), Some(value)) if value > threshold)
     }
 
     /// The name of a row's cluster, or that it is unsure.

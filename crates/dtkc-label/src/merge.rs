@@ -92,7 +92,8 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
     };
     observer.begin("merge", "rows", Some(total));
     let mut tally = Tally::new(&settings.layout);
-    let mut picks = Picks::new(settings.layout.clusters(), options.gallery.as_ref().map_or(0, |(_, each)| *each));
+    let each = options.gallery.as_ref().map_or(0, |(_, each)| *each);
+    let mut picks = Picks::new(settings.layout.clusters(), each).above(settings.layout.outlier);
     let writing = join(parts, &target, total, observer, &mut |row| {
         tally.add(row);
         picks.add(row);

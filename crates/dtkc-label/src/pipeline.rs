@@ -109,6 +109,7 @@ fn label(plan: &Plan<'_>, answers: &Answers, at: usize) -> Result<Label> {
         second: best.second as u32,
         second_confidence: best.second_confidence,
         margin: best.margin,
+        outlier: best.outlier,
         probabilities: if plan.probabilities { assigned.probabilities.row(at).to_vec() } else { Vec::new() },
         embedding: if plan.embedding { assigned.embedding.row(at).to_vec() } else { Vec::new() },
         // There are none unless the pool takes them.

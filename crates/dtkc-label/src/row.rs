@@ -30,6 +30,8 @@ pub struct Label {
     pub second_confidence: f32,
     /// Confidence minus second confidence.
     pub margin: f32,
+    /// How far it is from everything in the training set, from 0 to 1, where the model tells.
+    pub outlier: Option<f32>,
     /// All probabilities; empty unless asked for.
     pub probabilities: Vec<f32>,
     /// The embedding; empty unless asked for.
@@ -54,6 +56,7 @@ pub fn parse_error(text: &str) -> ItemError {
 const LABELLED: u8 = 1;
 const TRUTH: u8 = 2;
 const PRINT: u8 = 4;
+const OUTLIER: u8 = 8;
 
 impl Row {
     /// Appends the row to `out` in the journal's binary form.
@@ -62,7 +65,9 @@ impl Row {
         let truth = if self.truth.is_some() { TRUTH } else { 0 };
         out.extend(self.index.to_le_bytes());
         let print = self.outcome.as_ref().ok().and_then(|label| label.print.as_deref());
-        out.push(labelled | truth | if print.is_some() { PRINT } else { 0 });
+        let outlier = self.outcome.as_ref().ok().and_then(|label| label.outlier);
+        let more = if print.is_some() { PRINT } else { 0 } | if outlier.is_some() { OUTLIER } else { 0 };
+        out.push(labelled | truth | more);
         put_text(out, &self.path);
         if let Some(truth) = &self.truth {
             put_text(out, truth);
@@ -74,6 +79,7 @@ impl Row {
                 for value in [label.confidence, label.second_confidence, label.margin] {
                     out.extend(value.to_le_bytes());
                 }
+                out.extend(outlier.iter().flat_map(|value| value.to_le_bytes()));
                 put_floats(out, &label.probabilities);
                 put_floats(out, &label.embedding);
                 if let Some(print) = print {
@@ -100,6 +106,7 @@ impl Row {
                 confidence: f32::from_le_bytes(take(bytes)?),
                 second_confidence: f32::from_le_bytes(take(bytes)?),
                 margin: f32::from_le_bytes(take(bytes)?),
+                outlier: if flags & OUTLIER != 0 { Some(f32::from_le_bytes(take(bytes)?)) } else { None },
                 probabilities: take_floats(bytes)?,
                 embedding: take_floats(bytes)?,
                 print: if flags & PRINT != 0 { Some(Box::new(Print::decode(bytes)?)) } else { None },
@@ -153,10 +160,11 @@ pub(crate) mod tests {
     prop_compose! {
         fn label()(
             cluster in 0..9u32, second in 0..9u32, confidence in 0f32..1.0, second_confidence in 0f32..1.0,
+            outlier in prop::option::of(0f32..1.0),
             probabilities in prop::collection::vec(0f32..1.0, 0..4), embedding in prop::collection::vec(-9f32..9.0, 0..4),
         ) -> Label {
             let margin = confidence - second_confidence;
-            Label { cluster, confidence, second, second_confidence, margin, probabilities, embedding, print: None }
+            Label { cluster, confidence, second, second_confidence, margin, outlier, probabilities, embedding, print: None }
         }
     }
 

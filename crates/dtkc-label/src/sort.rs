@@ -227,6 +227,7 @@ mod tests {
             probabilities: false,
             embedding: 0,
             truth: false,
+            outlier: None,
         };
         let root = folder.path().join("sorted");
         let label = |cluster, confidence| Label { cluster, confidence, ..Label::default() };

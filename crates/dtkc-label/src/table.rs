@@ -31,6 +31,13 @@ pub fn render(summary: &Summary, kind: ItemKind) -> String {
         ]);
     }
     let mut text = align(&rows);
+    if let Some(outliers) = summary.outliers.as_ref().filter(|outliers| outliers.images > 0) {
+        let said = match outliers.images {
+            1 => format!("1 {} is", kind.name().trim_end_matches('s')),
+            more => format!("{} {kind} are", dtkc_human::count(more)),
+        };
+        text += &format!("\n{said} unlike anything in the training set\n");
+    }
     if let Some(scores) = &summary.scores {
         let counted = dtkc_human::count(scores.counted as u64);
         text += &format!(
@@ -122,7 +129,16 @@ mod tests {
 
     fn summary(clusters: Vec<ClusterSummary>) -> Summary {
         let failures = Default::default();
-        Summary { images: 1300, labelled: 1300, failed: 0, failures, clusters, unsure: None, scores: None }
+        Summary {
+            images: 1300,
+            labelled: 1300,
+            failed: 0,
+            failures,
+            clusters,
+            unsure: None,
+            outliers: None,
+            scores: None,
+        }
     }
 
     #[test]
@@ -138,6 +154,18 @@ cluster  name    images   share  confidence
       2               0   0.0 %           -
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_is_unlike_the_training_set_has_a_line() {
+        let line = |images: u64| {
+            let outliers = Some(crate::tally::OutlierSummary { above: 0.99, images, share: 0.1 });
+            let text = render(&Summary { outliers, ..summary(vec![cluster(0, "cats", 1300)]) }, ItemKind::Images);
+            text.lines().nth(3).map(str::to_owned)
+        };
+        assert_eq!(line(1037).as_deref(), Some("1,037 images are unlike anything in the training set"));
+        assert_eq!(line(1).as_deref(), Some("1 image is unlike anything in the training set"));
+        assert_eq!(line(0), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub struct Tally {
     layout: Layout,
     clusters: Vec<Group>,
     unsure: Group,
+    outliers: u64,
     failures: BTreeMap<String, u64>,
     classes: HashMap<String, i64>,
     pairs: BTreeMap<(i64, i64), u64>,
@@ -44,6 +45,7 @@ impl Tally {
             clusters: vec![Group::default(); layout.clusters()],
             layout: layout.clone(),
             unsure: Group::default(),
+            outliers: 0,
             failures: BTreeMap::new(),
             classes: HashMap::new(),
             pairs: BTreeMap::new(),
@@ -59,6 +61,7 @@ impl Tally {
                 return;
             }
         };
+        self.outliers += u64::from(self.layout.is_outlier(label));
         match self.layout.is_unsure(label) {
             true => self.unsure.add(label.confidence),
             false => self.clusters[label.cluster as usize].add(label.confidence),
@@ -103,6 +106,11 @@ impl Tally {
             share: share(self.unsure.images, self.labelled()),
             mean_confidence: self.unsure.mean(),
         });
+        let outliers = self.layout.outlier.map(|threshold| OutlierSummary {
+            above: threshold,
+            images: self.outliers,
+            share: share(self.outliers, self.labelled()),
+        });
         let scores = match self.pairs.is_empty() {
             true => None,
             false => Some(dtkc_metrics::scores_of_counts(&self.cells())?),
@@ -114,6 +122,7 @@ impl Tally {
             failures: self.failures.clone(),
             clusters: clusters.collect(),
             unsure,
+            outliers,
             scores,
         })
     }
@@ -153,6 +162,8 @@ pub struct Summary {
     pub clusters: Vec<ClusterSummary>,
     /// Rows below `--min-confidence`; they are in no cluster's count.
     pub unsure: Option<UnsureSummary>,
+    /// Rows that are unlike anything in the training set, where the model tells; they count in their clusters, too.
+    pub outliers: Option<OutlierSummary>,
     /// ACC, NMI and ARI, with `--truth`.
     pub scores: Option<Scores>,
 }
@@ -187,6 +198,17 @@ pub struct UnsureSummary {
     pub mean_confidence: Option<f64>,
 }
 
+/// The rows that are unlike anything in the training set.
+#[derive(Debug, Clone, Serialize)]
+pub struct OutlierSummary {
+    /// The model's threshold.
+    pub above: f32,
+    /// How many.
+    pub images: u64,
+    /// Part of all labelled rows.
+    pub share: f64,
+}
+
 /// A cluster's most frequent class.
 #[derive(Debug, Clone, Serialize)]
 pub struct Majority {
@@ -212,11 +234,12 @@ mod tests {
             probabilities: false,
             embedding: 0,
             truth: true,
+            outlier: Some(0.5),
         };
         let mut tally = Tally::new(&layout);
         let rows = [(0, 0.9, "x"), (0, 0.7, "x"), (1, 0.6, "y"), (1, 0.4, "x")];
         for (index, (cluster, confidence, truth)) in rows.into_iter().enumerate() {
-            let label = Label { cluster, confidence, ..Label::default() };
+            let label = Label { cluster, confidence, outlier: Some(index as f32 * 0.25), ..Label::default() };
             tally.add(&Row { index: index as u64, path: "p".into(), truth: Some(truth.into()), outcome: Ok(label) });
         }
         tally.add(&Row { index: 4, path: "q".into(), truth: None, outcome: Err(ItemError::new("empty", "")) });
@@ -226,6 +249,9 @@ mod tests {
         assert_eq!((summary.clusters[0].images, summary.clusters[1].images), (2, 1));
         assert!((summary.clusters[0].mean_confidence.unwrap() - 0.8).abs() < 1e-6);
         assert_eq!(summary.unsure.as_ref().unwrap().images, 1);
+        // 0, .25, .5 and .75; what lies on the threshold is not above it.
+        let outliers = summary.outliers.as_ref().unwrap();
+        assert_eq!((outliers.images, outliers.share), (1, 0.25));
         // By hand: x and y match clusters 0 and 1, three of four rows agree.
         assert_eq!(summary.scores.unwrap().acc, 0.75);
         let mostly = summary.clusters[1].mostly.as_ref().unwrap();

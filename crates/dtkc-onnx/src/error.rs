@@ -66,6 +66,9 @@ pub enum OnnxError {
     /// A network of others that cannot be used as a backbone.
     #[error("the network cannot be used as a backbone: {0}")]
     Backbone(String),
+    /// Clusters that cannot be changed so.
+    #[error("the clusters cannot be edited: {0}")]
+    Edit(String),
     /// A model whose layers cannot be read back.
     #[error("the model's layers cannot be read back: {0}")]
     Layers(String),

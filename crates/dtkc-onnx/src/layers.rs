@@ -10,8 +10,10 @@ use dtkc_item::{ImageShape, ItemShape};
 use prost::Message;
 
 use crate::backbone::PREFIX;
+use crate::edit::is_edited;
+use crate::outlier::{bare_graph, change_graph};
 use crate::proto::{Attribute, DataType, Graph, Model, Node, Tensor};
-use crate::read::{GRAPH_TAG, fields, read};
+use crate::read::{GRAPH_TAG, fields, parse, read};
 use crate::sizes::{Size, next_size};
 use crate::write::graph as graph_of;
 use crate::{Layer, Metadata, Network, OnnxError, Weights};
@@ -24,7 +26,10 @@ const STUDENT_T_NODES: usize = 6;
 /// Refused in one sentence: models for sequences, and graphs that [`crate::write()`] would not write just so. Memory stays
 /// below five times the size of the file.
 pub fn read_network(bytes: &[u8]) -> Result<(Network, Metadata), OnnxError> {
-    let (graph, metadata) = read(bytes)?;
+    let (_, metadata) = read(bytes)?;
+    // What tells outliers stands behind the layers and is none.
+    let bytes = &change_graph(bytes, bare_graph)?;
+    let graph = parse(bytes)?.graph.unwrap_or_default();
     let input = metadata.input.shape();
     let ItemShape::Image(image) = input else {
         let text = "it takes sequences, for which this is not made; use a model for images";
@@ -33,6 +38,10 @@ pub fn read_network(bytes: &[u8]) -> Result<(Network, Metadata), OnnxError> {
     if graph.node.iter().any(|node| node.name.starts_with(PREFIX)) {
         let text =
             "it holds a network of somebody else, which is only run; use a model that was trained without --backbone";
+        return Err(OnnxError::Layers(text.into()));
+    }
+    if is_edited(&graph) {
+        let text = "its clusters were edited, and the network knows those from before; take the edits back with `dtkc-train clusters --undo`";
         return Err(OnnxError::Layers(text.into()));
     }
     let layers = Reader::new(&graph, image).layers()?;

@@ -10,6 +10,7 @@
 //! | output `cluster` | i64 | `[batch]` |
 //! | output `probabilities` | f32 | `[batch, clusters]` |
 //! | output `embedding` | f32 | `[batch, hidden]` |
+//! | output `outlier`, where [`with_outlier`] added it | f32 | `[batch]` |
 //!
 //! Scaling each image to 0..1 by its own minimum and maximum happens inside the graph, and so does what scales
 //! sequences, so that any ONNX runtime in any language can use the file. What stands behind a sequence's length never
@@ -20,13 +21,17 @@
 //! A [`Backbone`] is a network of somebody else: [`Backbone::prefix`] is the graph from pixels to its features, and [`join`]
 //! puts a network of ours that takes features behind it, as one model file for images.
 //!
+//! [`edit()`] merges, splits and names clusters in a finished file, and [`undo`] takes that back.
+//!
 //! The crate knows nothing of training: a program that only reads model files does not link burn.
 
 mod backbone;
+mod edit;
 mod error;
 mod layers;
 mod metadata;
 mod network;
+mod outlier;
 mod proto;
 mod read;
 mod sizes;
@@ -35,9 +40,11 @@ pub mod testing;
 mod write;
 
 pub use backbone::{Backbone, BackboneInput, Channels, FEATURES, Preparation, Reading, join};
+pub use edit::{Edit, Past, Split, edit, undo};
 pub use error::OnnxError;
 pub use layers::read_network;
 pub use metadata::{Cluster, ImageInput, InputSpec, Metadata, Parity, Provenance, SCHEMA};
 pub use network::{GruOutput, GruWeights, Layer, Network, Weights};
+pub use outlier::{Outlier, OutlierInfo, THRESHOLD, with_outlier, without_outlier};
 pub use read::{Largest, MAX_BYTES, fingerprint, largest_values, read_metadata, with_metadata};
 pub use write::{IR_VERSION, OPSET, write};

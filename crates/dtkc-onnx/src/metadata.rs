@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use dtkc_item::{Color, ImageSpec, ItemKind, ItemShape, Resize};
 use serde::{Deserialize, Serialize};
 
-use crate::OnnxError;
+use crate::{OnnxError, OutlierInfo, Past};
 
 /// The newest version of the metadata that this crate reads and writes. Version 2 says what kind of items a model takes.
 /// Models for images are still written in version 1, which knows no other kind, so that older programs can use them.
@@ -29,6 +29,10 @@ pub struct Metadata {
     pub metrics: BTreeMap<String, f64>,
     /// How closely ONNX Runtime agreed with the trainer at export time.
     pub parity: Option<Parity>,
+    /// What the output `outlier` means, where the graph has it; [`crate::with_outlier`] fills it in.
+    pub outlier: Option<OutlierInfo>,
+    /// What people changed about the clusters since training, the last change at the end; [`crate::edit()`] fills it in.
+    pub edits: Vec<Past>,
     /// Entries of other tools, kept as they are.
     pub extra: BTreeMap<String, String>,
 }
@@ -129,6 +133,8 @@ impl Metadata {
             provenance: Provenance::default(),
             metrics: BTreeMap::new(),
             parity: None,
+            outlier: None,
+            edits: Vec::new(),
             extra: BTreeMap::new(),
         }
     }
@@ -160,6 +166,9 @@ impl Metadata {
         }
         if self.parity.is_some_and(|parity| !parity.max_difference.is_finite()) {
             return Err(OnnxError::Mismatch("the parity figure is not a number".into()));
+        }
+        if let Some(Err(reason)) = self.outlier.map(|outlier| outlier.check()) {
+            return Err(OnnxError::Mismatch(format!("the output `outlier` {reason}")));
         }
         Ok(())
     }
@@ -200,6 +209,12 @@ impl Metadata {
         if let Some(parity) = &self.parity {
             put("parity", json(parity)?);
         }
+        if let Some(outlier) = &self.outlier {
+            put("outlier", json(outlier)?);
+        }
+        if !self.edits.is_empty() {
+            put("edits", json(&self.edits)?);
+        }
         Ok(entries)
     }
 
@@ -236,7 +251,9 @@ impl Metadata {
         let embedding_size = entries.number("embedding_size")?;
         let metrics = entries.json("metrics")?;
         let parity = if entries.0.contains_key("dtkc.parity") { Some(entries.json("parity")?) } else { None };
-        Ok(Self { input, embedding_size, clusters, provenance, metrics, parity, extra: entries.0 })
+        let outlier = entries.outlier()?;
+        let edits = if entries.0.contains_key("dtkc.edits") { entries.json("edits")? } else { Vec::new() };
+        Ok(Self { input, embedding_size, clusters, provenance, metrics, parity, outlier, edits, extra: entries.0 })
     }
 }
 
@@ -289,6 +306,15 @@ impl Entries {
         let text = self.text("input.resize")?;
         text.parse()
             .map_err(|_| OnnxError::Preparation(format!("images are to be prepared with the resize rule {text:?}")))
+    }
+
+    fn outlier(&mut self) -> Result<Option<OutlierInfo>, OnnxError> {
+        if !self.0.contains_key("dtkc.outlier") {
+            return Ok(None);
+        }
+        let outlier: OutlierInfo = self.json("outlier")?;
+        outlier.check().map_err(|reason| wrong("outlier", reason))?;
+        Ok(Some(outlier))
     }
 
     fn clusters(&mut self) -> Result<Vec<Cluster>, OnnxError> {

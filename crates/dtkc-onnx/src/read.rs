@@ -7,6 +7,7 @@ use prost::Message;
 use sha2::{Digest, Sha256};
 
 use crate::backbone::PREFIX;
+use crate::outlier::{OUTLIER, has_output};
 use crate::proto::{DataType, Dimension, DimensionValue, Entry, Graph, Model, Tensor, ValueInfo};
 use crate::{Metadata, OnnxError};
 
@@ -118,7 +119,7 @@ pub(crate) fn append_metadata(out: &mut Vec<u8>, metadata: &Metadata) -> Result<
     Ok(())
 }
 
-fn parse(bytes: &[u8]) -> Result<Model, OnnxError> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Model, OnnxError> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(OnnxError::TooLarge { bytes: bytes.len() as u64, limit: MAX_BYTES });
     }
@@ -214,11 +215,19 @@ fn check_interface(graph: &Graph, metadata: &Metadata) -> Result<(), OnnxError> 
         let reason = format!("is {size}, not between 1 and {MAX_SIZE}");
         return Err(OnnxError::Entry { key: format!("dtkc.{key}"), reason });
     }
-    let outputs = [
+    let mut outputs = vec![
         ("cluster", DataType::Int64, vec![]),
         ("probabilities", DataType::Float, vec![Some(metadata.k())]),
         ("embedding", DataType::Float, vec![Some(embedding)]),
     ];
+    match (metadata.outlier, has_output(graph)) {
+        (Some(_), _) => outputs.push((OUTLIER, DataType::Float, vec![])),
+        (None, true) => {
+            let text = "the graph has an output `outlier` and the metadata no threshold for it";
+            return Err(OnnxError::Disagreement(text.into()));
+        }
+        (None, false) => {}
+    }
     for (values, expected, role) in [(&graph.input, &inputs[..], "input"), (&graph.output, &outputs[..], "output")] {
         for (name, kind, dims) in expected {
             let Some(value) = values.iter().find(|value| value.name == *name) else {
@@ -267,7 +276,7 @@ fn dimension_text(dimension: &Dimension) -> String {
 }
 
 /// A serialised model without its metadata entries, every other byte as it was.
-fn without_metadata(bytes: &[u8]) -> Result<Vec<u8>, OnnxError> {
+pub(crate) fn without_metadata(bytes: &[u8]) -> Result<Vec<u8>, OnnxError> {
     let mut out = Vec::with_capacity(bytes.len());
     for field in fields(bytes)? {
         if field.tag != METADATA_TAG {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use dtkc_onnx::testing::{Expected, Golden, GoldenNetwork, Sample, SequenceSample, forward, forward_sequence, golden};
-use dtkc_onnx::{Layer, Network, write};
+use dtkc_onnx::{Layer, Network, Outlier, with_outlier, write};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -67,6 +67,31 @@ fn onnx_accepts_and_evaluates_our_files() {
         let answers: Vec<Expected> = pixels.chunks(pixels.len() / 8).map(|image| forward(&network, image)).collect();
         std::fs::write(&images, &pixels).unwrap();
         std::fs::write(&expected, bytes_of(&answers)).unwrap();
+        let output = check(&[&model, &images, &expected]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// The same with what tells outliers, by a matrix and by factors.
+#[test]
+fn onnx_evaluates_what_tells_outliers() {
+    if !python_has_onnx() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [model, images, expected] = ["model.onnx", "images", "expected"].map(|name| folder.path().join(name));
+    for ((sample, network), plain) in variants().into_iter().zip([false, true].into_iter().cycle()) {
+        let bytes = write(&network, &sample.metadata()).unwrap();
+        let pixels = sample.images(8);
+        let answers: Vec<Expected> = pixels.chunks(pixels.len() / 8).map(|image| forward(&network, image)).collect();
+        let outlier = Outlier::sample(answers[0].embedding.len(), plain, 5);
+        let mut values = Vec::new();
+        for Expected { probabilities, embedding } in &answers {
+            values.extend(probabilities.iter().chain(embedding).copied().chain([outlier.evaluate(embedding)]));
+        }
+        std::fs::write(&model, with_outlier(&bytes, &outlier).unwrap()).unwrap();
+        std::fs::write(&images, &pixels).unwrap();
+        std::fs::write(&expected, values.into_iter().flat_map(f64::to_le_bytes).collect::<Vec<u8>>()).unwrap();
         let output = check(&[&model, &images, &expected]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }

@@ -2,7 +2,7 @@
 
 import { $, el, note, percent, plural } from "./dom.js";
 import { fromFiles, fromTransfer } from "./files.js";
-import { Groups, sorted } from "./groups.js";
+import { Groups, isUnlike, sorted } from "./groups.js";
 import { Viewer, askKey } from "./dialogs.js";
 import * as service from "./service.js";
 import { csv, download } from "./table.js";
@@ -22,6 +22,7 @@ const groups = new Groups({ open: (image) => viewer.open(image), rename });
 const viewer = new Viewer({
   list: ordered,
   clusterName: (id) => state.model.clusters[id].name,
+  isUnlike: (image) => isUnlike(image, state.model),
   probabilities: (image, signal) => service.probabilities(state.model, image.file, signal).catch(unlessReplaced),
 });
 
@@ -104,6 +105,9 @@ const one = (model) => (model.input.kind === "sequences" ? "sequence" : "image")
 function showKind(kind) {
   const tables = kind === "sequences";
   document.body.dataset.kind = kind;
+  const far = document.querySelector("#sort [value=unlike]");
+  far.hidden = state.model?.outlier_threshold === undefined;
+  if (far.hidden && $("sort").value === "unlike") $("sort").value = "sure";
   document.querySelector("#drop .first").textContent = tables ? "Drop tables to sort their sequences" : "Drop images to sort them";
   document.querySelector("#drop .again").textContent = tables ? "Add more tables" : "Add more images";
   document.querySelector("#drop p").textContent = tables

@@ -1,13 +1,15 @@
 // One image in large with the probability of every cluster, and the question for a key.
 
 import { $, el, hue, percent } from "./dom.js";
+import { UNLIKE } from "./groups.js";
 
 export class Viewer {
   /** `list()` gives the images in the order of the page, `probabilities(image, signal)` asks the service. */
-  constructor({ list, probabilities, clusterName }) {
+  constructor({ list, probabilities, clusterName, isUnlike }) {
     this.list = list;
     this.probabilities = probabilities;
     this.clusterName = clusterName;
+    this.isUnlike = isUnlike;
     this.dialog = $("viewer");
     this.image = null;
     $("viewer-close").addEventListener("click", () => this.dialog.close());
@@ -56,7 +58,7 @@ export class Viewer {
     if (!this.image?.result) return;
     const { naturalWidth: width, naturalHeight: height } = $("viewer-image");
     const size = width > 0 ? ` · ${width} × ${height} pixels` : "";
-    $("viewer-place").textContent = `${this.clusterName(this.image.result.cluster)}, ${percent(this.image.result.confidence)} sure${size}`;
+    $("viewer-place").textContent = `${this.clusterName(this.image.result.cluster)}, ${percent(this.image.result.confidence)} sure${this.isUnlike(this.image) ? `, ${UNLIKE}` : ""}${size}`;
   }
 
   async bars(image) {

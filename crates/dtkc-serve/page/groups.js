@@ -6,6 +6,8 @@ import { $, el, hue, percent, plural } from "./dom.js";
 const SHOWN = 48;
 /** Clusters named in a row; a model may have thousands. */
 const MOST_CHIPS = 60;
+/** What is said of an image that is farther from all others than its model's threshold. */
+export const UNLIKE = "unlike anything in the training set";
 
 export class Groups {
   /** `open(image)` shows one image, `rename(cluster, name)` saves a name. */
@@ -24,6 +26,7 @@ export class Groups {
 
   /** Draws everything anew; pictures that are already there are only moved. */
   draw({ images, model, order, sort }) {
+    this.model = model;
     this.one = model.input.kind === "sequences" ? "sequence" : "image";
     const groups = new Map();
     const failed = [];
@@ -84,10 +87,12 @@ export class Groups {
     }
     const { cluster, confidence } = image.result;
     const { button, sure } = image.parts;
+    const far = isUnlike(image, this.model);
+    button.classList.toggle("unlike", far);
     button.style.setProperty("--hue", hue(cluster));
     button.style.setProperty("--sure", `${confidence * 100}%`);
-    button.setAttribute("aria-label", `${image.name}, ${percent(confidence)} sure`);
-    button.title = image.name;
+    button.setAttribute("aria-label", `${image.name}, ${percent(confidence)} sure${far ? `, ${UNLIKE}` : ""}`);
+    button.title = far ? `${image.name}: ${UNLIKE}` : image.name;
     sure.textContent = percent(confidence);
     return image.element;
   }
@@ -174,6 +179,8 @@ function drawSummary(images, clusters, groups, model) {
     const mean = assigned.reduce((sum, image) => sum + image.result.confidence, 0) / assigned.length;
     figures.push(figure(percent(mean), "sure on average"));
   }
+  const far = assigned.filter((image) => isUnlike(image, model)).length;
+  if (far > 0) figures.push(figure(far.toLocaleString("en"), "unlike the training set", "div.far"));
   if (failed > 0) figures.push(figure(failed.toLocaleString("en"), "could not be used", "div.bad"));
   $("figures").replaceChildren(...figures);
   const part = (id) => {
@@ -186,8 +193,15 @@ function drawSummary(images, clusters, groups, model) {
   $("share").setAttribute("aria-label", `Images per cluster: ${text}`);
 }
 
+/** Whether an image is farther from all training images than its model's threshold. */
+export function isUnlike(image, model) {
+  const { outlier } = image.result ?? {};
+  return outlier !== undefined && model.outlier_threshold !== undefined && outlier > model.outlier_threshold;
+}
+
 export function sorted(images, sort) {
   if (sort === "added") return images;
+  if (sort === "unlike") return [...images].sort((a, b) => (b.result.outlier ?? 0) - (a.result.outlier ?? 0));
   const sign = sort === "unsure" ? 1 : -1;
   return [...images].sort((a, b) => sign * (a.result.confidence - b.result.confidence));
 }

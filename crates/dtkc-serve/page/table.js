@@ -11,11 +11,12 @@ const quoted = (value) => {
 };
 
 export function csv(images, clusterName) {
-  const lines = [["name", "cluster", "cluster_name", "confidence", "code", "error"]];
+  const far = images.some((image) => image.result?.outlier !== undefined);
+  const lines = [["name", "cluster", "cluster_name", "confidence", ...(far ? ["outlier"] : []), "code", "error"]];
   for (const image of images) {
-    const { cluster, confidence, code, error } = image.result ?? {};
+    const { cluster, confidence, outlier, code, error } = image.result ?? {};
     const name = cluster === undefined ? "" : clusterName(cluster);
-    lines.push([image.name, cluster, name, confidence, code, error]);
+    lines.push([image.name, cluster, name, confidence, ...(far ? [outlier] : []), code, error]);
   }
   return lines.map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
 }

@@ -106,6 +106,11 @@ pub struct ImageAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 0, maximum = 1)]
     pub confidence: Option<f32>,
+    /// How far it is from everything in the training set, where the model tells; above the model's `outlier_threshold` it is
+    /// unlike anything there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0, maximum = 1)]
+    pub outlier: Option<f32>,
     /// The most probable clusters, on request.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -177,6 +182,7 @@ fn image_answer(name: String, outcome: Outcome, cluster_names: &[String], top_k:
             cluster: Some(row.cluster),
             cluster_name: cluster_names.get(row.cluster).cloned(),
             confidence: row.probabilities.get(row.cluster).copied(),
+            outlier: row.outlier,
             top: (top_k > 0).then(|| top(&row.probabilities, cluster_names, top_k)),
             embedding: row.embedding,
             ..ImageAnswer::default()
@@ -265,7 +271,9 @@ fn csv(answer: &AssignAnswer) -> Result<Vec<u8>, csv::Error> {
     let width = |of: fn(&ImageAnswer) -> usize| answer.images.iter().map(of).max().unwrap_or(0);
     let tops = width(|image| image.top.as_ref().map_or(0, Vec::len));
     let values = width(|image| image.embedding.as_ref().map_or(0, Vec::len));
+    let outliers = width(|image| usize::from(image.outlier.is_some()));
     let mut head: Vec<String> = ["name", "cluster", "cluster_name", "confidence"].map(String::from).to_vec();
+    head.extend((0..outliers).map(|_| "outlier".to_owned()));
     for n in 1..=tops {
         head.extend([format!("top{n}_cluster"), format!("top{n}_probability")]);
     }
@@ -275,12 +283,12 @@ fn csv(answer: &AssignAnswer) -> Result<Vec<u8>, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(&head)?;
     for image in &answer.images {
-        writer.write_record(csv_row(image, tops, values))?;
+        writer.write_record(csv_row(image, outliers, tops, values))?;
     }
     writer.into_inner().map_err(|error| error.into_error().into())
 }
 
-fn csv_row(image: &ImageAnswer, tops: usize, values: usize) -> Vec<String> {
+fn csv_row(image: &ImageAnswer, outliers: usize, tops: usize, values: usize) -> Vec<String> {
     // A name may come from anywhere, and the table may be opened in a spreadsheet.
     let text = |value: &Option<String>| value.as_deref().map(|text| cell(text).into_owned()).unwrap_or_default();
     let mut row = vec![
@@ -289,11 +297,14 @@ fn csv_row(image: &ImageAnswer, tops: usize, values: usize) -> Vec<String> {
         text(&image.cluster_name),
         image.confidence.map(|c| c.to_string()).unwrap_or_default(),
     ];
+    row.extend(image.outlier.map(|value| value.to_string()));
+    let before = 4 + outliers;
+    row.resize(before, String::new());
     let top = image.top.as_deref().unwrap_or_default();
     row.extend(top.iter().flat_map(|t| [t.cluster.to_string(), t.probability.to_string()]));
-    row.resize(4 + 2 * tops, String::new());
+    row.resize(before + 2 * tops, String::new());
     row.extend(image.embedding.iter().flatten().map(|v| v.to_string()));
-    row.resize(4 + 2 * tops + values, String::new());
+    row.resize(before + 2 * tops + values, String::new());
     row.extend([text(&image.code), text(&image.error)]);
     row
 }
@@ -308,7 +319,7 @@ mod tests {
     use crate::engine::Row;
 
     fn answer(top_k: usize, embedding: Option<Vec<f32>>) -> AssignAnswer {
-        let row = Row { cluster: 1, probabilities: vec![0.25, 0.5, 0.25], embedding };
+        let row = Row { cluster: 1, probabilities: vec![0.25, 0.5, 0.25], embedding, outlier: None };
         let problem = ItemError::new("truncated", "the PNG data is cut off");
         let assigned = Assigned {
             model: "mnist".into(),
@@ -365,6 +376,19 @@ mod tests {
             "name,cluster,cluster_name,confidence,top1_cluster,top1_probability,embedding_0,embedding_1,code,error\n\
              \"a, b.png\",1,ones,0.5,1,0.5,1.5,-2,,\n\
              c.png,,,,,,,,truncated,the PNG data is cut off\n"
+        );
+    }
+
+    #[test]
+    fn how_far_an_image_is_stands_beside_its_confidence() {
+        let mut answer = answer(1, None);
+        answer.images[0].outlier = Some(0.995);
+        assert!(text(Format::Json, &answer).contains(r#""confidence":0.5,"outlier":0.995,"top":"#));
+        assert_eq!(
+            text(Format::Csv, &answer),
+            "name,cluster,cluster_name,confidence,outlier,top1_cluster,top1_probability,code,error\n\
+             \"a, b.png\",1,ones,0.5,0.995,1,0.5,,\n\
+             c.png,,,,,,,truncated,the PNG data is cut off\n"
         );
     }
 

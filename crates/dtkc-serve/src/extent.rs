@@ -84,7 +84,8 @@ mod tests {
         let cluster_names: Vec<String> = (0..k).map(|_| "\u{1}\"".repeat(50)).collect();
         let extent = Extent { images, clusters: k as u64, embedding: values, longest_name: 100 };
         let number = -1.234_567_9e-38_f32;
-        let row = Row { cluster: 3, probabilities: vec![number; k], embedding: Some(vec![number; values as usize]) };
+        let embedding = Some(vec![number; values as usize]);
+        let row = Row { cluster: 3, probabilities: vec![number; k], embedding, outlier: Some(number) };
         for top_k in [0, 1, 30, 10_000] {
             for format in [Format::Json, Format::Csv, Format::Ndjson] {
                 let names: Vec<String> = (0..images).map(|_| "\u{2}\"".repeat(500)).collect();

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::backbone::{Recipe, graph_of};
 use crate::error::TrainError;
+use crate::outliers::{self, Seen};
 use crate::parity::{self, Pair};
 use crate::saved::Saved;
 
@@ -21,7 +22,7 @@ const COMPARED: usize = 500;
 pub struct ExportOptions {
     /// The file to write.
     pub out: PathBuf,
-    /// The dataset for the comparison; `None` takes the one that the run was trained on.
+    /// The dataset for the comparison and for what tells outliers; `None` takes the one that the run was trained on.
     pub data: Option<PathBuf>,
     /// The ONNX Runtime library; `None` looks in the usual places.
     pub onnxruntime: Option<PathBuf>,
@@ -54,9 +55,14 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     let mut metadata = describe(saved, backbone.as_ref(), options.resize)?;
     let dataset = saved.dataset(options.data.as_deref().unwrap_or(&saved.config.data.path))?;
     let batch = sample(&dataset)?;
-    let write = |metadata: &Metadata| match &backbone {
-        Some(backbone) => dtkc_onnx::join(&backbone.graph, &network, metadata),
-        None => dtkc_onnx::write(&network, metadata),
+    let width = network.embedding_size()?;
+    let outlier = outliers::measure(&Seen::of_learner(saved.learner.as_ref(), &dataset, width, outliers::ITEMS)?)?;
+    let write = |metadata: &Metadata| {
+        let bytes = match &backbone {
+            Some(backbone) => dtkc_onnx::join(&backbone.graph, &network, metadata),
+            None => dtkc_onnx::write(&network, metadata),
+        };
+        dtkc_onnx::with_outlier(&bytes?, &outlier)
     };
     let images = backbone
         .as_ref()
@@ -170,7 +176,11 @@ fn compare(
         cluster: found.clusters[i],
         size: parity::size(network, found.embedding.row(i).iter().copied()),
     });
-    Ok(parity::judge(pairs))
+    let strange = found.outliers.iter().position(|value| !(0.0..=1.0).contains(value));
+    Ok(match strange {
+        Some(at) => Err(format!("in how far item {} is from others: {}", batch.indices[at], found.outliers[at])),
+        None => parity::judge(pairs),
+    })
 }
 
 /// Where a model goes that is not as it should be: nobody takes it for a good one, and nobody is left without.

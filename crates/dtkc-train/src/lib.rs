@@ -11,6 +11,8 @@
 //! | many runs beside each other; one method with several settings; what serves the clusters | [`compare`], [`sweep`], [`mismatch`] |
 //! | which pixels speak for a cluster | [`explain`] |
 //! | what a run is used for, finished or not | [`saved`], [`partial`], [`mod@evaluate`], [`mod@export`], [`parity`], [`mod@report`] |
+//! | clusters that people merge, split and name | [`clusters`] |
+//! | what is unlike anything in the training set | [`outliers`] |
 //! | how fast it is, what it takes and will take | [`mod@bench`], [`resources`], [`forecast`], [`mod@batch`] |
 
 pub mod assign;
@@ -21,6 +23,7 @@ pub mod bench;
 mod chart;
 pub mod checkpoint;
 pub mod choice;
+pub mod clusters;
 pub mod compare;
 pub mod config;
 pub mod console;
@@ -34,6 +37,7 @@ pub mod forecast;
 pub mod log;
 pub mod mismatch;
 pub mod monitor;
+pub mod outliers;
 pub mod parity;
 pub mod partial;
 pub mod pipeline;

@@ -224,6 +224,7 @@ fn every_method_that_makes_sense_takes_features_and_exports() {
         }
         fit(&features_file, &run, &more).assert().success();
         let model = ModelFile::open(run.join("model.onnx")).unwrap();
+        assert!(model.outlier().is_some());
         assert_eq!(model.metadata().parity.unwrap().images, 90, "{method}");
         if method == "kmeans" || method == "spectral" {
             assert_eq!(summary(&run)["acc"]["best"], 1.0, "{method}");

@@ -96,3 +96,51 @@ fn an_export_replaces_nothing_that_it_reads_and_the_rest_only_when_asked() {
     refused(&model, &[], "exists already; add --force");
     program().arg("export").arg(&run).arg("--out").arg(&model).arg("--force").assert().success();
 }
+
+/// What `fit` and `export` measured, and what the command measures on the file itself.
+#[test]
+fn outliers_are_told_by_new_files_and_by_old_ones_that_were_given_it() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 200, false);
+    let run = place.path("run");
+    fit(&data, &run, &["--runs", "1", "--epochs", "4"]).assert().success();
+    let exported = place.path("exported.onnx");
+    program().arg("export").arg(&run).arg("--out").arg(&exported).assert().success();
+    let bytes = std::fs::read(&exported).unwrap();
+    let (old, again) = (place.path("old.onnx"), place.path("again.onnx"));
+    std::fs::write(&old, dtkc_onnx::without_outlier(&bytes).unwrap()).unwrap();
+    let outliers = |out: &std::path::Path| {
+        let mut command = program();
+        command.arg("outliers").arg(&old).arg("--data").arg(&data).arg("--out").arg(out);
+        command
+    };
+    outliers(&again).assert().success();
+    let dataset = dtkc_dataset::Dataset::open(&data).unwrap();
+    let pixels = dataset.read_range(0..200).unwrap();
+    let values = |path: &std::path::Path| {
+        let model = ModelFile::open(path).unwrap();
+        let info = model.outlier().unwrap();
+        assert_eq!((info.threshold, info.items), (0.99, 50));
+        let mut session = Session::new(&Runtime::find(None).unwrap(), &model, &SessionOptions::default()).unwrap();
+        session.run(&pixels, 200).unwrap().outliers
+    };
+    let (first, second) = (values(&exported), values(&again));
+    assert!(first.iter().zip(&second).all(|(a, b)| (a - b).abs() < 0.02), "burn and ONNX Runtime see the same");
+    assert!(first.iter().filter(|&&value| value > 0.99).count() <= 20, "{first:?}");
+    assert!(first.iter().any(|&value| value < 0.5) && first.iter().all(|value| (0.0..=1.0).contains(value)));
+    // The file that is read is never the one that is written, and nothing is replaced unasked.
+    assert_eq!(common::failure(&mut outliers(&old)).0, 2);
+    assert_eq!(common::failure(&mut outliers(&again)).0, 2);
+    let other = place.path("other.h5");
+    dtkc_testing::write_images(
+        &other,
+        "other",
+        dtkc_item::ImageShape { height: 5, width: 5, channels: 1 },
+        std::iter::once((vec![0; 25], None)),
+    );
+    let (code, text) = common::failure(
+        program().arg("outliers").arg(&old).arg("--data").arg(&other).arg("--out").arg(place.path("x.onnx")),
+    );
+    assert_eq!((code, text.lines().count()), (1, 1), "{text}");
+    assert!(text.contains("other.h5 holds images of 5x5x1, but the model takes"), "{text}");
+}

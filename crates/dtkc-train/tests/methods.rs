@@ -55,6 +55,7 @@ fn is_exported(method: Method) {
     run(&mut fit(method, &data, &out, &[]));
     program().arg("export").arg(&out).assert().success();
     let model = ModelFile::open(out.join("model.onnx")).unwrap();
+    assert!(model.outlier().is_some());
     let metadata = model.metadata();
     assert_eq!(metadata.provenance.method, method.name());
     assert_eq!((metadata.k(), metadata.parity.unwrap().images), (3, 120));

@@ -183,6 +183,7 @@ fn every_method_but_dbc_is_exported() {
         run(&mut command);
         program().arg("export").arg(&out).assert().success();
         let model = ModelFile::open(out.join("model.onnx")).unwrap();
+        assert!(model.outlier().is_some());
         let metadata = model.metadata();
         assert_eq!(metadata.input.shape(), ItemShape::Sequence { dim: 2 }, "{method}");
         assert_eq!((metadata.k(), metadata.parity.unwrap().images), (3, 60), "{method}");

@@ -46,6 +46,7 @@ pub fn render(shown: &Shown<'_>, thumbnails: &BTreeMap<u64, Thumbnail>, about: &
         ("inputs", escape(&inputs_line(&about.inputs))),
         ("facts", facts(summary, about.kind, copies.as_ref())),
         ("clusters", clusters),
+        ("unlike", section_of_unlike(summary, picks, thumbnails, about)),
         ("copies", copies.as_ref().map_or(String::new(), |copies| section_of_copies(copies, thumbnails))),
     ];
     fill(TEMPLATE, &parts)
@@ -78,6 +79,9 @@ fn facts(summary: &Summary, kind: ItemKind, copies: Option<&CopyPicks>) -> Strin
     ];
     if let Some(unsure) = &summary.unsure {
         facts.push(("unsure", dtkc_human::count(unsure.images)));
+    }
+    if let Some(outliers) = &summary.outliers {
+        facts.push(("unlike the training set", dtkc_human::count(outliers.images)));
     }
     if summary.failed > 0 {
         facts.push(("failed", dtkc_human::count(summary.failed)));
@@ -129,27 +133,64 @@ fn section(
         let one = if about.kind == ItemKind::Images { "image" } else { "sequence" };
         let _ = writeln!(out, "<p class=\"empty\">No {one} fell into this cluster.</p>");
     }
-    strip(out, "most certain", &most, thumbnails, about);
-    strip(out, "least certain", &least, thumbnails, about);
+    let marks = |pick: &Pick| mark(pick, picks, about);
+    strip(out, "most certain", &most, thumbnails, about, &marks);
+    strip(out, "least certain", &least, thumbnails, about, &marks);
     *out += "</section>\n";
 }
 
-fn strip(out: &mut String, title: &str, picks: &[&Pick], thumbnails: &BTreeMap<u64, Thumbnail>, about: &About) {
+/// Percent and words below a picture.
+fn mark(pick: &Pick, picks: &Picks, about: &About) -> String {
+    let unsure = about.min_confidence.is_some_and(|minimum| pick.confidence < minimum);
+    let (unsure, unlike) =
+        (if unsure { " <i>unsure</i>" } else { "" }, if picks.is_unlike(pick) { " <i>unlike</i>" } else { "" });
+    format!("{}{unsure}{unlike}", percent(f64::from(pick.confidence)))
+}
+
+/// The images that are unlike anything in the training set; nothing where the model does not tell.
+fn section_of_unlike(summary: &Summary, picks: &Picks, thumbnails: &BTreeMap<u64, Thumbnail>, about: &About) -> String {
+    let Some(outliers) = summary.outliers.as_ref().filter(|outliers| outliers.images > 0) else { return String::new() };
+    let (all, shown) = (outliers.images, picks.unlike().len());
+    let part = if (shown as u64) < all { format!("; the {shown} farthest are shown") } else { String::new() };
+    let mut out = format!(
+        "<section class=\"copies\" id=\"unlike\"><div class=\"cluster\"><h2>Unlike anything in the training set</h2><p \
+         class=\"numbers\"><b>{}</b> {} ({}){part}, the farthest first. Their clusters may mean nothing.</p>\n",
+        dtkc_human::count(all),
+        if all == 1 { about.kind.name().trim_end_matches('s') } else { about.kind.name() },
+        percent(outliers.share),
+    );
+    let cluster = |pick: &Pick| escape(about.names.get(pick.cluster as usize).map_or("", String::as_str));
+    let unlike: Vec<&Pick> = picks.unlike().iter().collect();
+    strip(&mut out, "", &unlike, thumbnails, about, &|pick| {
+        format!("{:.4} <i>{}</i>", pick.outlier.unwrap_or_default(), cluster(pick))
+    });
+    out + "</div></section>\n"
+}
+
+fn strip(
+    out: &mut String,
+    title: &str,
+    picks: &[&Pick],
+    thumbnails: &BTreeMap<u64, Thumbnail>,
+    about: &About,
+    caption: &dyn Fn(&Pick) -> String,
+) {
     if picks.is_empty() {
         return;
     }
-    let _ = write!(out, "<h3>{title}</h3><ul class=\"strip\">");
+    if !title.is_empty() {
+        let _ = write!(out, "<h3>{title}</h3>");
+    }
+    *out += "<ul class=\"strip\">";
     for pick in picks {
         let second = about.names.get(pick.second as usize).map_or("", String::as_str);
         let path = escape(&pick.path);
         let picture = picture(thumbnails.get(&pick.index), &path);
-        let unsure = about.min_confidence.is_some_and(|minimum| pick.confidence < minimum);
         let _ = write!(
             out,
-            "<li><figure title=\"{path}&#10;second: {}\">{picture}<figcaption>{}{}</figcaption></figure></li>",
+            "<li><figure title=\"{path}&#10;second: {}\">{picture}<figcaption>{}</figcaption></figure></li>",
             escape(second),
-            percent(f64::from(pick.confidence)),
-            if unsure { " <i>unsure</i>" } else { "" },
+            caption(pick),
         );
     }
     *out += "</ul>\n";
@@ -234,6 +275,7 @@ mod tests {
     use super::*;
     use crate::gallery::copies::CopyGroup;
     use crate::row::{Label, Row};
+    use crate::tally::OutlierSummary;
 
     #[test]
     fn the_page_escapes_what_others_named_and_refers_to_nothing_outside() {
@@ -252,10 +294,11 @@ mod tests {
             failures: BTreeMap::new(),
             clusters: vec![cluster],
             unsure: None,
+            outliers: Some(OutlierSummary { above: 0.99, images: 9, share: 0.5 }),
             scores: None,
         };
-        let mut picks = Picks::new(1, 3);
-        let label = Label { cluster: 0, confidence: 0.9996, ..Label::default() };
+        let mut picks = Picks::new(1, 3).above(Some(0.99));
+        let label = Label { cluster: 0, confidence: 0.9996, outlier: Some(0.995), ..Label::default() };
         picks.add(&Row { index: 5, path: "a\"b'.png".into(), truth: None, outcome: Ok(label) });
         let thumbnail = Thumbnail { source: "data:image/png;base64,AA==".into(), tiny: true };
         let about = About {
@@ -279,6 +322,8 @@ mod tests {
         assert!(html.contains("&lt;i&gt;kept&lt;/i&gt;&#10;&lt;b&gt;") && html.contains("12 <i>8×9</i>"), "{html}");
         assert!(html.contains("<b>40</b> could go, of <b>7</b> groups; the 1 largest are shown"), "{html}");
         assert!(html.contains("and 3 more"), "{html}");
+        assert!(html.contains("<b>9</b> images (50.0 %); the 1 farthest are shown"), "{html}");
+        assert!(html.contains("0.9950 <i>x</i>") && html.contains("99.9 % <i>unlike</i>"), "{html}");
         assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt; {{model}}"), "{html}");
         assert!(html.contains("a&quot;b&#39;.png") && html.contains("99.9 %"), "{html}");
         assert!(html.contains("src=\"data:image/png;base64,AA==\""));

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use crate::row::Row;
+use crate::row::{Label, Row};
 
 /// One image worth showing.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,13 +16,20 @@ pub struct Pick {
     pub confidence: f32,
     /// The second most probable cluster.
     pub second: u32,
+    /// Its cluster.
+    pub cluster: u32,
+    /// How far it is from everything in the training set, where the model tells.
+    pub outlier: Option<f32>,
 }
 
-/// The picks of all clusters. At most `2 * each` per cluster are held, however many rows go by.
+/// The picks of all clusters. At most `2 * each` per cluster, and four times `each` that are unlike anything in the training set, are
+/// held, however many rows go by.
 #[derive(Debug, Clone)]
 pub struct Picks {
     each: usize,
     clusters: Vec<Extremes>,
+    threshold: Option<f32>,
+    unlike: Vec<Pick>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -34,17 +41,29 @@ struct Extremes {
 impl Picks {
     /// Nothing picked yet; `each` images of each kind and cluster will be.
     pub fn new(clusters: usize, each: usize) -> Self {
-        Self { each, clusters: vec![Extremes::default(); clusters] }
+        Self { each, clusters: vec![Extremes::default(); clusters], threshold: None, unlike: Vec::new() }
+    }
+
+    /// The same, which also picks the images that are farthest above a model's threshold.
+    #[must_use]
+    pub fn above(self, threshold: Option<f32>) -> Self {
+        Self { threshold, ..self }
     }
 
     /// Looks at one row.
     pub fn add(&mut self, row: &Row) {
         let Ok(label) = &row.outcome else { return };
         let Some(cluster) = self.clusters.get_mut(label.cluster as usize) else { return };
-        let pick =
-            || Pick { index: row.index, path: row.path.clone(), confidence: label.confidence, second: label.second };
+        let &Label { cluster: id, confidence, second, outlier, .. } = label;
+        let pick = || Pick { index: row.index, path: row.path.clone(), confidence, second, cluster: id, outlier };
         insert(&mut cluster.most, self.each, |other| other.confidence.total_cmp(&label.confidence).reverse(), pick);
         insert(&mut cluster.least, self.each, |other| other.confidence.total_cmp(&label.confidence), pick);
+        if let (Some(threshold), Some(value)) = (self.threshold, outlier)
+            && value > threshold
+        {
+            let order = |other: &Pick| other.outlier.unwrap_or(0.0).total_cmp(&value).reverse();
+            insert(&mut self.unlike, 4 * self.each, order, pick);
+        }
     }
 
     /// The most certain images of a cluster, best first.
@@ -59,9 +78,20 @@ impl Picks {
         least.iter().filter(move |pick| !shown.contains(&pick.index))
     }
 
+    /// Images that are unlike anything in the training set, the farthest first.
+    pub fn unlike(&self) -> &[Pick] {
+        &self.unlike
+    }
+
+    /// Whether a picked image is one of these.
+    pub fn is_unlike(&self, pick: &Pick) -> bool {
+        matches!((self.threshold, pick.outlier), (Some(threshold), Some(value)) if value > threshold)
+    }
+
     /// The positions of all picks.
     pub fn indices(&self) -> BTreeSet<u64> {
-        self.clusters.iter().flat_map(|c| c.most.iter().chain(&c.least)).map(|pick| pick.index).collect()
+        let of_clusters = self.clusters.iter().flat_map(|c| c.most.iter().chain(&c.least));
+        of_clusters.chain(&self.unlike).map(|pick| pick.index).collect()
     }
 }
 
@@ -79,7 +109,6 @@ mod tests {
     use dtkc_item::ItemError;
 
     use super::*;
-    use crate::row::Label;
 
     fn row(index: u64, cluster: u32, confidence: f32) -> Row {
         let label = Label { cluster, confidence, ..Label::default() };
@@ -98,6 +127,19 @@ mod tests {
         assert_eq!((most, least), (vec![1, 2], vec![3, 5]));
         assert!(picks.most(0).is_empty());
         assert_eq!(picks.indices().into_iter().collect::<Vec<_>>(), [1, 2, 3, 5]);
+    }
+
+    #[test]
+    fn the_farthest_are_picked_whatever_their_cluster() {
+        let mut picks = Picks::new(3, 1).above(Some(0.5));
+        for (index, value) in [0.4, 0.9, 0.6, 0.5, 0.7, 0.8, 0.9].into_iter().enumerate() {
+            let mut row = row(index as u64, index as u32 % 3, 0.9);
+            row.outcome.as_mut().map(|label| label.outlier = Some(value)).unwrap_or_default();
+            picks.add(&row);
+        }
+        assert_eq!(picks.unlike().iter().map(|pick| pick.index).collect::<Vec<_>>(), [1, 6, 5, 4]);
+        assert!(picks.indices().contains(&6) && picks.is_unlike(&picks.unlike()[0]));
+        assert!(!picks.is_unlike(&picks.most(0)[0]), "a value of .4");
     }
 
     #[test]

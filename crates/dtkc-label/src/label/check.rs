@@ -169,6 +169,7 @@ pub(super) fn settings(options: &LabelOptions) -> Settings {
         probabilities: options.probabilities,
         embedding: if options.embedding { model.embedding_size() } else { 0 },
         truth: options.truth,
+        outlier: model.outlier().map(|outlier| outlier.threshold),
     };
     Settings {
         model: model.name().to_owned(),

@@ -69,7 +69,8 @@ impl<'a> Run<'a> {
     pub(super) fn start(options: &'a LabelOptions, head: Head, observer: &'a dyn Observer) -> Result<Self> {
         let layout = &head.settings.layout;
         let each = options.gallery.as_ref().map_or(0, |(_, each)| *each);
-        let mut figures = Figures { tally: Tally::new(layout), picks: Picks::new(layout.clusters(), each) };
+        let mut figures =
+            Figures { tally: Tally::new(layout), picks: Picks::new(layout.clusters(), each).above(layout.outlier) };
         let mut past = None;
         let sink = match &options.output {
             Output::Stream(format) => Sink::Stream {

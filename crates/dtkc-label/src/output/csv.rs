@@ -27,6 +27,7 @@ fn header(layout: &Layout) -> Vec<String> {
     let fixed =
         ["index", "path", "cluster", "cluster_name", "confidence", "second_cluster", "second_confidence", "margin"];
     let mut names: Vec<String> = fixed.map(str::to_owned).into();
+    names.extend(layout.outlier.map(|_| "outlier".to_owned()));
     if layout.truth {
         names.push("truth".into());
     }
@@ -73,6 +74,12 @@ impl<W: Write> CsvWriter<W> {
                 self.put_float(label.margin);
             }
             Err(_) => (0..6).for_each(|_| self.record.push_field(b"")),
+        }
+        if self.layout.outlier.is_some() {
+            match row.outcome.as_ref().ok().and_then(|label| label.outlier) {
+                Some(value) => self.put_float(value),
+                None => self.record.push_field(b""),
+            }
         }
         if self.layout.truth {
             self.put_text(row.truth.as_deref().unwrap_or_default());
@@ -158,7 +165,8 @@ impl Iterator for CsvRows {
 fn parse(record: &ByteRecord, layout: &Layout) -> Option<Row> {
     let field = |i: usize| std::str::from_utf8(record.get(i)?).ok();
     let float = |i: usize| field(i)?.parse::<f32>().ok();
-    let error_at = 8 + usize::from(layout.truth);
+    let truth_at = 8 + usize::from(layout.outlier.is_some());
+    let error_at = truth_at + usize::from(layout.truth);
     let probabilities = error_at + 1..error_at + 1 + layout.probability_columns();
     let embedding = probabilities.end..probabilities.end + layout.embedding;
     let error = field(error_at)?;
@@ -169,6 +177,7 @@ fn parse(record: &ByteRecord, layout: &Layout) -> Option<Row> {
             second: field(5)?.parse().ok()?,
             second_confidence: float(6)?,
             margin: float(7)?,
+            outlier: if layout.outlier.is_some() { Some(float(8)?) } else { None },
             probabilities: probabilities.map(float).collect::<Option<_>>()?,
             embedding: embedding.map(float).collect::<Option<_>>()?,
             print: None,
@@ -176,6 +185,7 @@ fn parse(record: &ByteRecord, layout: &Layout) -> Option<Row> {
     } else {
         Err(parse_error(from_cell(error)))
     };
-    let truth = if layout.truth { field(8).map(from_cell).filter(|t| !t.is_empty()).map(str::to_owned) } else { None };
+    let truth =
+        if layout.truth { field(truth_at).map(from_cell).filter(|t| !t.is_empty()).map(str::to_owned) } else { None };
     Some(Row { index: field(0)?.parse().ok()?, path: from_cell(field(1)?).to_owned(), truth, outcome })
 }

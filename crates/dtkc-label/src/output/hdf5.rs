@@ -113,6 +113,7 @@ fn write_columns(file: &::hdf5::File, rows: &mut Spool, layout: &Layout) -> ::hd
     let index = file.new_dataset::<u64>().shape(n).create("index")?;
     let (confidence, second_confidence, margin) =
         (vector("confidence")?, vector("second_confidence")?, vector("margin")?);
+    let outlier = layout.outlier.map(|_| vector("outlier")).transpose()?;
     let second = file.new_dataset::<i64>().shape(n).create("second_cluster")?;
     let unsure = layout.min_confidence.map(|_| file.new_dataset::<u8>().shape(n).create("unsure")).transpose()?;
     let truth = layout.truth.then(|| file.new_dataset::<VarLenUnicode>().shape(n).create("truth")).transpose()?;
@@ -128,6 +129,9 @@ fn write_columns(file: &::hdf5::File, rows: &mut Spool, layout: &Layout) -> ::hd
         second_confidence.write_slice(&column(&floats(|l| l.second_confidence)), at)?;
         margin.write_slice(&column(&floats(|l| l.margin)), at)?;
         second.write_slice(&column(&labels.iter().map(|l| i64::from(l.second)).collect::<Vec<_>>()), at)?;
+        if let Some(outlier) = &outlier {
+            outlier.write_slice(&column(&floats(|l| l.outlier.unwrap_or(f32::NAN))), at)?;
+        }
         if let Some(unsure) = &unsure {
             let flags: Vec<u8> = labels.iter().map(|l| u8::from(layout.is_unsure(l))).collect();
             unsure.write_slice(&column(&flags), at)?;

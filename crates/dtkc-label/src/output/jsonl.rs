@@ -25,6 +25,8 @@ struct Line<'a> {
     second_cluster: Option<u32>,
     second_confidence: Option<f32>,
     margin: Option<f32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    outlier: Option<Option<f32>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     truth: Option<Option<Cow<'a, str>>>,
     error: Option<String>,
@@ -55,6 +57,7 @@ impl<W: Write> JsonlWriter<W> {
             second_cluster: label.map(|l| l.second),
             second_confidence: label.map(|l| l.second_confidence),
             margin: label.map(|l| l.margin),
+            outlier: self.layout.outlier.map(|_| label.and_then(|l| l.outlier)),
             truth: self.layout.truth.then(|| row.truth.as_deref().map(Cow::Borrowed)),
             error: row.outcome.as_ref().err().map(error_text),
             probabilities: self.layout.probabilities.then(|| label.map(|l| Cow::Borrowed(l.probabilities.as_slice()))),
@@ -102,6 +105,7 @@ fn to_row(line: Line<'_>) -> Option<Row> {
             second: line.second_cluster?,
             second_confidence: line.second_confidence?,
             margin: line.margin?,
+            outlier: line.outlier.flatten(),
             probabilities: line.probabilities.flatten().unwrap_or_default().into_owned(),
             embedding: line.embedding.flatten().unwrap_or_default().into_owned(),
             print: None,

@@ -108,7 +108,7 @@ fn write_portion(out: &mut SerializedColumnWriter<'_>, column: &Column, rows: &[
             out.typed::<ByteArrayType>().write_batch(&values, None, None).map(|_| ())
         }
         Values::Id(get) => write_optional(out.typed::<Int32Type>(), labels().map(|l| Some(get(l?) as i32))),
-        Values::Number(get) => write_optional(out.typed::<FloatType>(), labels().map(|l| Some(get(l?)))),
+        Values::Number(get) => write_optional(out.typed::<FloatType>(), labels().map(|l| get(l?))),
         Values::Text(get) => {
             let texts = rows.iter().map(|row| Some(ByteArray::from(get(row, layout)?.into_owned().into_bytes())));
             write_optional(out.typed::<ByteArrayType>(), texts)

@@ -76,6 +76,7 @@ impl Group<'_> {
                 second: self.id("second_cluster", row)?,
                 second_confidence: self.number("second_confidence", row)?,
                 margin: self.number("margin", row)?,
+                outlier: self.numbers.get("outlier").and_then(|numbers| numbers[row]),
                 probabilities: self.vector("probabilities", row),
                 embedding: self.vector("embedding", row),
                 print: None,
@@ -158,7 +159,7 @@ mod tests {
 
     fn layout() -> Layout {
         let names = (0..9).map(|i| format!("name {i}")).collect();
-        Layout { names, min_confidence: None, probabilities: true, embedding: 3, truth: true }
+        Layout { names, min_confidence: None, probabilities: true, embedding: 3, truth: true, outlier: Some(0.99) }
     }
 
     proptest! {

@@ -20,7 +20,7 @@ pub(super) enum Values {
     Index,
     Path,
     Id(fn(&Label) -> u32),
-    Number(fn(&Label) -> f32),
+    Number(fn(&Label) -> Option<f32>),
     Text(for<'a> fn(&'a Row, &'a Layout) -> Option<Cow<'a, str>>),
     /// A list of so many numbers.
     Vector(usize, fn(&Label) -> &[f32]),
@@ -34,11 +34,14 @@ pub(super) fn columns(layout: &Layout) -> Vec<Column> {
         column("path", Values::Path),
         column("cluster", Values::Id(|l| l.cluster)),
         column("cluster_name", Values::Text(|row, layout| Some(layout.name(row.outcome.as_ref().ok()?).into()))),
-        column("confidence", Values::Number(|l| l.confidence)),
+        column("confidence", Values::Number(|l| Some(l.confidence))),
         column("second_cluster", Values::Id(|l| l.second)),
-        column("second_confidence", Values::Number(|l| l.second_confidence)),
-        column("margin", Values::Number(|l| l.margin)),
+        column("second_confidence", Values::Number(|l| Some(l.second_confidence))),
+        column("margin", Values::Number(|l| Some(l.margin))),
     ];
+    if layout.outlier.is_some() {
+        columns.push(column("outlier", Values::Number(|l| l.outlier)));
+    }
     if layout.truth {
         columns.push(column("truth", Values::Text(|row, _| row.truth.as_deref().map(Cow::from))));
     }

@@ -130,7 +130,7 @@ impl Backbone {
 }
 
 /// The version of ONNX's own operators that a file uses; 0 where it names none.
-fn opset_of(sets: &[OperatorSet]) -> i64 {
+pub(crate) fn opset_of(sets: &[OperatorSet]) -> i64 {
     sets.iter().find(|set| set.domain.is_empty() || set.domain == "ai.onnx").map_or(0, |set| set.version)
 }
 

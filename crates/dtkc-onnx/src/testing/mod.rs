@@ -4,6 +4,7 @@
 
 mod foreign;
 mod golden;
+mod outlier;
 mod sequences;
 
 use dtkc_item::{Color, ImageShape, ImageSpec, ItemShape, Resize};

@@ -121,13 +121,19 @@ impl Builder {
 
     /// The mean over some axes, which are gone then.
     pub(crate) fn mean(&mut self, name: &str, value: &str, axes: &[i64]) -> String {
+        self.reduce("ReduceMean", name, value, axes, false)
+    }
+
+    /// A value over some axes, which are 1 long or gone then; what it looks like is said by [`Builder::value`].
+    pub(crate) fn reduce(&mut self, op: &str, name: &str, value: &str, axes: &[i64], keep: bool) -> String {
+        let keep = int("keepdims", i64::from(keep));
         // Until version 18 axes were an attribute.
         if self.opset < 18 {
-            self.push("ReduceMean", &[value], &[name], vec![ints("axes", axes), int("keepdims", 0)]);
+            self.push(op, &[value], &[name], vec![ints("axes", axes), keep]);
         } else {
             let constant = format!("{name}_axes");
             self.integers(&constant, axes);
-            self.push("ReduceMean", &[value, &constant], &[name], vec![int("keepdims", 0)]);
+            self.push(op, &[value, &constant], &[name], vec![keep]);
         }
         name.to_owned()
     }

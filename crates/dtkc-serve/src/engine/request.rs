@@ -21,6 +21,8 @@ pub struct Row {
     pub probabilities: Vec<f32>,
     /// The embedding, where the request wants it.
     pub embedding: Option<Vec<f32>>,
+    /// How far it is from everything in the training set, where the model tells.
+    pub outlier: Option<f32>,
 }
 
 /// The end of one image: a row, or a problem of its own.
@@ -208,7 +210,7 @@ mod tests {
     }
 
     fn row(cluster: usize) -> Outcome {
-        Ok(Row { cluster, probabilities: vec![1.0], embedding: None })
+        Ok(Row { cluster, probabilities: vec![1.0], embedding: None, outlier: None })
     }
 
     #[test]

@@ -220,7 +220,7 @@ fn row_of(assigned: &Assignments, row: usize, want_embedding: bool) -> Row {
     // The graph gives ids below k; the clamp only keeps a foreign graph from causing a panic.
     let cluster = usize::try_from(assigned.clusters[row]).unwrap_or(0).min(probabilities.len().saturating_sub(1));
     let embedding = want_embedding.then(|| assigned.embedding.row(row).to_vec());
-    Row { cluster, probabilities, embedding }
+    Row { cluster, probabilities, embedding, outlier: assigned.outliers.get(row).copied() }
 }
 
 fn count(batch: &[Slice]) -> usize {

@@ -54,7 +54,7 @@ fn parts<T>(message: Bytes, most: usize, input: impl Fn(Bytes) -> Result<T, ApiE
         match field? {
             (3, id) => parts.id = Some(text(id)?).filter(|id| !id.is_empty()),
             (5, given) => add(&mut parts.inputs, (most, "inputs"), || input(bytes(given)?))?,
-            (6, given) => add(&mut parts.outputs, (3, "outputs"), || output(bytes(given)?))?,
+            (6, given) => add(&mut parts.outputs, (4, "outputs"), || output(bytes(given)?))?,
             (7, content) => add(&mut parts.raw, (most, "raw contents"), || Ok(bytes(content)?))?,
             _ => {}
         }

@@ -60,6 +60,11 @@ pub struct Model {
     pub k: usize,
     /// Width of the embedding.
     pub embedding_size: usize,
+    /// What is above it, of the `outlier` of an image, is unlike anything in the training set: 99 % of that stay below. Absent where
+    /// the model does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 0, maximum = 1)]
+    pub outlier_threshold: Option<f32>,
     /// The clusters, by id.
     pub clusters: Vec<Cluster>,
     /// Scores when the model was exported.
@@ -253,6 +258,7 @@ fn describe(slot: &Slot, config: &ServeConfig) -> Model {
         input,
         k: metadata.k(),
         embedding_size: metadata.embedding_size,
+        outlier_threshold: metadata.outlier.map(|outlier| outlier.threshold),
         clusters: metadata.clusters.iter().enumerate().map(cluster).collect(),
         metrics: metadata.metrics.clone(),
         provenance: Provenance {

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Restart to export, counted from 0 [default: the one that was kept].
     #[arg(long, value_name = "N")]
     restart: Option<usize>,
-    /// Dataset for the comparison [default: the one that the run was trained on].
+    /// Dataset for the comparison and for distances of outliers [default: the one that the run was trained on].
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// How new images of another size become the network's: fit (pads), stretch or crop [default: as those of the dataset did].

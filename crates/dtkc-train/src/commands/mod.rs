@@ -2,6 +2,7 @@
 
 mod bench;
 mod cells;
+mod clusters;
 mod compare;
 mod devices;
 mod evaluate;
@@ -10,6 +11,7 @@ mod export;
 mod features;
 mod fit;
 mod mismatch;
+mod outliers;
 mod report;
 mod resume;
 mod sweep;
@@ -39,6 +41,8 @@ Examples:
   dtkc-train resume runs/photos                              after Ctrl-C or a crash
   dtkc-train evaluate runs/photos --data other.h5
   dtkc-train export runs/photos --out photos.onnx
+  dtkc-train outliers old.onnx --data photos.h5 --out new.onnx
+  dtkc-train clusters photos.onnx --merge 3,7 --name 4=shoes --out new.onnx
   dtkc-train explain --model runs/photos --input new/ --out why
   dtkc-train report runs/photos                              runs/photos/report.html: what was found, as a page
   dtkc-train compare --data usps.h5 mnist.h5 --methods all --runs 20 --out cmp
@@ -59,6 +63,10 @@ enum Command {
     Evaluate(evaluate::Args),
     /// Write the model file of a run, checked with ONNX Runtime.
     Export(export::Args),
+    /// Give a model file that has none what tells items that are unlike anything in the training set.
+    Outliers(outliers::Args),
+    /// List, merge, split and name the clusters of a model file.
+    Clusters(clusters::Args),
     /// Show which pixels of images speak for their cluster (expected gradients, as SHAP has them).
     Explain(Box<explain::Args>),
     /// Write what a run found as one page with pictures, curves and a map; or as Markdown or JSON.
@@ -83,6 +91,8 @@ impl Cli {
             Command::Resume(args) => resume::run(args),
             Command::Evaluate(args) => evaluate::run(&args),
             Command::Export(args) => export::run(&args),
+            Command::Outliers(args) => outliers::run(&args),
+            Command::Clusters(args) => clusters::run(&args),
             Command::Explain(args) => explain::run(&args),
             Command::Report(args) => report::run(&args),
             Command::Compare(args) => compare::run(*args),

@@ -153,6 +153,7 @@ impl Rows {
         let (cluster, second) = (ids("labels")?, ids("second_cluster")?);
         let (confidence, second_confidence) = (floats("confidence")?, floats("second_confidence")?);
         let margin = floats("margin")?;
+        let outlier = self.layout.outlier.map(|_| floats("outlier")).transpose()?;
         let matrix = |name: &str| self.file.dataset(name)?.read_slice_2d::<f32, _>(s![start..end, ..]);
         let probabilities = self.layout.probabilities.then(|| matrix("probabilities")).transpose()?;
         let embedding = (self.layout.embedding > 0).then(|| matrix("embedding")).transpose()?;
@@ -167,6 +168,7 @@ impl Rows {
                 second: second[i] as u32,
                 second_confidence: second_confidence[i],
                 margin: margin[i],
+                outlier: outlier.as_ref().map(|values| values[i]),
                 probabilities: probabilities.as_ref().map(|m| m.row(i).to_vec()).unwrap_or_default(),
                 embedding: embedding.as_ref().map(|m| m.row(i).to_vec()).unwrap_or_default(),
                 print: None,

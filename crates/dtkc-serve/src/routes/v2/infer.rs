@@ -28,8 +28,8 @@ const JSON_SIZE: &str = "inference-header-content-length";
 /// Run the model on tensors.
 ///
 /// The KServe inference request: one input `image`, UINT8 `[images, height, width, channels]`, in JSON or, with the
-/// header `Inference-Header-Content-Length`, in Triton's binary form; outputs `cluster`, `probabilities` and
-/// `embedding`. The pixels must already have the model's size; `/v1/assign` takes image files. A model for sequences has
+/// header `Inference-Header-Content-Length`, in Triton's binary form; outputs `cluster`, `probabilities`,
+/// `embedding` and, where the model has it, `outlier`. The pixels must already have the model's size; `/v1/assign` takes image files. A model for sequences has
 /// two inputs: `values`, FP32 `[sequences, time, dim]`, and `lengths`, INT64 `[sequences]`; what stands behind a length is
 /// not looked at.
 #[utoipa::path(
@@ -163,8 +163,13 @@ impl Asked {
         deadline: Instant,
         timeout: Duration,
     ) -> Result<Told, ApiError> {
-        let Self { wanted, contents, held: request } = self;
+        let Self { mut wanted, contents, held: request } = self;
         let served = slot.served();
+        if served.model.outlier().is_none() {
+            // Who names no outputs gets those that there are.
+            wanted.retain(|wanted| wanted.name != OUTLIER || wanted.named);
+            refuse_outlier(&wanted)?;
+        }
         let widths = (served.model.clusters(), served.model.embedding_size());
         let want_embedding = wanted.iter().any(|wanted| wanted.name == "embedding");
         let size =
@@ -173,6 +178,10 @@ impl Asked {
         let uploads = contents.into_iter().map(|content| Upload { name: String::new(), content }).collect();
         let order = Order { uploads, want_embedding, held: request, deadline, client };
         let (served, answered) = slot.run(order, timeout).await?;
+        if served.model.outlier().is_none() {
+            // Another file came in between.
+            refuse_outlier(&wanted)?;
+        }
         let widths = (served.model.clusters(), served.model.embedding_size());
         Ok(Told { wanted, widths, answered, size, held })
     }
@@ -197,13 +206,22 @@ fn rows(outcomes: &[Outcome]) -> Result<Vec<&Row>, ApiError> {
 pub(crate) struct Wanted {
     name: &'static str,
     binary: bool,
+    /// False where a request names no outputs.
+    named: bool,
+}
+
+fn refuse_outlier(wanted: &[Wanted]) -> Result<(), ApiError> {
+    match wanted.iter().any(|wanted| wanted.name == OUTLIER) {
+        true => Err(bad("the model has no output 'outlier'; `dtkc-train outliers` adds it to its file")),
+        false => Ok(()),
+    }
 }
 
 /// The outputs that a request asks for; all of them where it names none.
-fn wanted(parameters: Option<&Parameters>, outputs: Option<&AtMost<WantedOutput, 3>>) -> Result<Vec<Wanted>, ApiError> {
+fn wanted(parameters: Option<&Parameters>, outputs: Option<&AtMost<WantedOutput, 4>>) -> Result<Vec<Wanted>, ApiError> {
     let all_binary = parameters.and_then(|p| p.binary_data_output).unwrap_or(false);
     match outputs.map(|outputs| outputs.0.as_slice()) {
-        None | Some([]) => Ok(NAMES.map(|name| Wanted { name, binary: all_binary }).to_vec()),
+        None | Some([]) => Ok(NAMES.map(|name| Wanted { name, binary: all_binary, named: false }).to_vec()),
         Some(outputs) => {
             let wanted: Vec<Wanted> =
                 outputs.iter().map(|output| one_wanted(output, all_binary)).collect::<Result<_, _>>()?;
@@ -216,7 +234,8 @@ fn wanted(parameters: Option<&Parameters>, outputs: Option<&AtMost<WantedOutput,
     }
 }
 
-const NAMES: [&str; 3] = ["cluster", "probabilities", "embedding"];
+const OUTLIER: &str = "outlier";
+const NAMES: [&str; 4] = ["cluster", "probabilities", "embedding", OUTLIER];
 
 fn one_wanted(output: &WantedOutput, all_binary: bool) -> Result<Wanted, ApiError> {
     let known = NAMES.into_iter().find(|name| *name == output.name);
@@ -229,7 +248,7 @@ fn one_wanted(output: &WantedOutput, all_binary: bool) -> Result<Wanted, ApiErro
     if parameters.classification.is_some_and(|n| n > 0) {
         return Err(bad("class labels are not offered; ask for the output 'cluster'"));
     }
-    Ok(Wanted { name, binary: parameters.binary_data.unwrap_or(all_binary) })
+    Ok(Wanted { name, binary: parameters.binary_data.unwrap_or(all_binary), named: true })
 }
 
 /// An output with its values, and whether they go behind the JSON.
@@ -244,7 +263,7 @@ impl Wanted {
     /// Values per image, and whether they go behind the JSON.
     fn size(&self, (k, embedding): (usize, usize)) -> (u64, bool) {
         let values = match self.name {
-            "cluster" => 1,
+            "cluster" | OUTLIER => 1,
             "probabilities" => k,
             _ => embedding,
         };
@@ -259,6 +278,7 @@ impl Wanted {
                 vec![images, k],
                 Values::Floats(rows.iter().flat_map(|row| row.probabilities.iter().copied()).collect()),
             ),
+            OUTLIER => (vec![images], Values::Floats(rows.iter().filter_map(|row| row.outlier).collect())),
             _ => {
                 let values = rows.iter().flat_map(|row| row.embedding.iter().flatten().copied());
                 (vec![images, embedding], Values::Floats(values.collect()))

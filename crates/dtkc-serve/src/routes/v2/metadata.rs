@@ -41,7 +41,7 @@ pub struct ModelMetadata {
     pub platform: &'static str,
     /// The input `image`, or `values` and `lengths` of sequences.
     pub inputs: Vec<TensorMetadata>,
-    /// The outputs `cluster`, `probabilities` and `embedding`.
+    /// The outputs `cluster`, `probabilities`, `embedding` and, where the model has it, `outlier`.
     pub outputs: Vec<TensorMetadata>,
 }
 
@@ -70,11 +70,14 @@ impl ModelMetadata {
             versions: vec![VERSION],
             platform: "onnxruntime_onnx",
             inputs,
-            outputs: vec![
+            outputs: [
                 tensor("cluster", "INT64", &[]),
                 tensor("probabilities", "FP32", &[k]),
                 tensor("embedding", "FP32", &[embedding]),
-            ],
+            ]
+            .into_iter()
+            .chain(model.outlier().map(|_| tensor("outlier", "FP32", &[])))
+            .collect(),
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct SequenceRequest {
     pub inputs: AtMost<SequenceTensor, 2>,
     /// The outputs that are wanted, each once; all where this is missing.
     #[serde(default)]
-    pub outputs: Option<AtMost<WantedOutput, 3>>,
+    pub outputs: Option<AtMost<WantedOutput, 4>>,
 }
 
 /// One input.

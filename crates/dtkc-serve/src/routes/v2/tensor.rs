@@ -30,8 +30,8 @@ pub struct InferRequest {
     pub inputs: AtMost<InputTensor, 1>,
     /// The outputs that are wanted, each once; all where this is missing.
     #[serde(default)]
-    #[schema(max_items = 3, value_type = Option<Vec<WantedOutput>>)]
-    pub outputs: Option<AtMost<WantedOutput, 3>>,
+    #[schema(max_items = 4, value_type = Option<Vec<WantedOutput>>)]
+    pub outputs: Option<AtMost<WantedOutput, 4>>,
 }
 
 /// Settings of a request, an input or an output; unknown ones are ignored, as the protocol says.
@@ -82,8 +82,8 @@ pub struct InputTensor {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(expecting = "an object with 'name'")]
 pub struct WantedOutput {
-    /// `cluster`, `probabilities` or `embedding`.
-    #[schema(pattern = "^(cluster|probabilities|embedding)$", example = "cluster")]
+    /// `cluster`, `probabilities`, `embedding` or, where the model has it, `outlier`.
+    #[schema(pattern = "^(cluster|probabilities|embedding|outlier)$", example = "cluster")]
     pub name: String,
     /// Only for binary.
     #[serde(default)]
