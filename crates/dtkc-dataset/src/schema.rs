@@ -18,6 +18,9 @@ pub const RESIZE: &str = "resize";
 pub const IMAGES: &str = "images";
 /// f32 `[n, 1 + views, dim]`: what a network gave for an image and for views of it.
 pub const FEATURES: &str = "features";
+/// Group of features, optional: f32 `[n, channels, height, width]` or `[n, size]` under the names 0, 1, ..; what lies inside
+/// the network for the image itself.
+pub const TAPS: &str = "taps";
 /// Root attribute of features: what they were made of and how, for the program that made them.
 pub const ORIGIN: &str = "origin";
 /// u8 `[bytes]`: the network that made features, as an ONNX file.

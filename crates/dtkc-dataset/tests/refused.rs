@@ -172,6 +172,35 @@ fn other_files_are_never_read() {
 }
 
 #[test]
+fn what_lies_inside_a_network_must_fit_its_features() {
+    let place = Place::new();
+    let open = |fill: &dyn Fn(&hdf5::Group)| {
+        refused(&schema(&place, "features", |file| {
+            let features = ndarray::Array3::<f32>::zeros((3, 2, 4));
+            file.new_dataset_builder().with_data(&features).create("features").unwrap();
+            fill(&file.create_group("taps").unwrap());
+        }))
+    };
+    let put = |group: &hdf5::Group, name: &str, shape: &[usize]| {
+        let values = ndarray::ArrayD::<f32>::zeros(shape);
+        group.new_dataset_builder().with_data(&values).create(name).unwrap();
+    };
+    for shape in [&[2, 4][..], &[3, 4, 4], &[3], &[4, 1, 2, 2]] {
+        let text = open(&|group| put(group, "0", shape));
+        assert!(text.contains("/taps/0 has the shape") && text.contains("not [3, channels, height, width]"), "{text}");
+    }
+    assert!(open(&|group| put(group, "1", &[3, 4])).contains("/taps/0 is not a dataset"));
+    assert!(open(&|group| drop(group.create_group("0").unwrap())).contains("/taps/0 is not a dataset"));
+    assert!(open(&|group| group.link_external("other.h5", "/x", "0").unwrap()).contains("link to another file"));
+    let many = open(&|group| (0..9).for_each(|place| put(group, &place.to_string(), &[3, 4])));
+    assert!(many.contains("holds 9 datasets, more than 8"), "{many}");
+    let bytes = open(&|group| {
+        group.new_dataset_builder().with_data(&[1u8, 2, 3]).create("0").unwrap();
+    });
+    assert!(bytes.contains("/taps/0 holds uint8, not f32"), "{bytes}");
+}
+
+#[test]
 fn sequences_must_add_up() {
     let place = Place::new();
     let with = |offsets: &'static [u64]| {

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use dtkc_dataset::{Batches, DataError, Dataset, LoadOptions, Writer, WriterOptions};
-use dtkc_item::{ImageShape, ItemKind, ItemShape, Resize};
+use dtkc_item::{FeatureShape, ImageShape, ItemKind, ItemShape, Items, Resize, TapShape, Taps};
 use dtkc_testing::{CHUNK_ROWS, Place, SHAPE, Set, image, sequence, write_sequences};
 
 const GRAY: ImageShape = ImageShape { height: 28, width: 28, channels: 1 };
@@ -22,6 +22,39 @@ fn images_come_back_by_range_and_by_index() {
         assert_eq!(dataset.read(&[]).unwrap(), [0u8; 0]);
         assert_eq!(dataset.read_range(1..1).unwrap(), [0u8; 0]);
     }
+}
+
+#[test]
+fn features_come_back_with_what_lies_inside_their_network() {
+    let place = Place::new();
+    let maps = TapShape::Maps { channels: 3, height: 2, width: 1 };
+    let shapes = [vec![], vec![maps], vec![maps, TapShape::Vector(5)]];
+    let mut fingerprints = Vec::new();
+    for taps in shapes {
+        let shape = FeatureShape { dim: 4, views: 1, taps: Taps::new(&taps).unwrap() };
+        let value = |item: usize, place: usize| (item * 100 + place) as f32;
+        let path = place.path("a.h5");
+        let mut writer = Writer::create(&path, WriterOptions::new(ItemShape::Features(shape), "f", "test")).unwrap();
+        let item = |number: usize| (0..shape.len()).map(|place| value(number, place)).collect::<Vec<f32>>();
+        (0..30).for_each(|number| writer.push_features(&item(number), None, None).unwrap());
+        assert!(writer.push_features(&[0.0; 3], None, None).unwrap_err().to_string().contains("3 values instead of"));
+        writer.finish().unwrap();
+        let dataset = Dataset::open(&path).unwrap();
+        assert_eq!((dataset.shape(), dataset.len()), (ItemShape::Features(shape), 30));
+        let all = |numbers: &[usize]| numbers.iter().flat_map(|&number| item(number)).collect::<Vec<f32>>();
+        assert_eq!(dataset.items_of(7..10).unwrap(), Items::Features { shape, values: all(&[7, 8, 9]) });
+        assert_eq!(dataset.items(&[29, 0, 29]).unwrap(), Items::Features { shape, values: all(&[29, 0, 29]) });
+        assert!(dataset.items_of(3..3).unwrap().is_empty());
+        fingerprints.push(dataset.fingerprint().unwrap());
+        drop(dataset);
+        // Other programs see plain arrays.
+        if !taps.is_empty() {
+            let file = hdf5::File::open(&path).unwrap();
+            assert_eq!(file.dataset("taps/0").unwrap().shape(), [30, 3, 2, 1]);
+            assert_eq!(file.dataset("taps/0").unwrap().read_raw::<f32>().unwrap()[6], value(1, 8));
+        }
+    }
+    assert!(fingerprints[0] != fingerprints[1] && fingerprints[1] != fingerprints[2]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dtkc_core::{NamedArray, Values};
 use dtkc_dataset::{Origin, Writer, WriterOptions};
-use dtkc_item::{FeatureShape, ItemError, ItemShape, Items};
+use dtkc_item::{FeatureShape, ItemError, ItemShape, Items, TapShape, Taps};
 use dtkc_label::journal::{self, Journal};
 use dtkc_label::row::{Label, Row};
 use dtkc_onnx::testing::{End, Foreign};
@@ -26,6 +26,8 @@ pub fn images() -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> =
         [Png, Jpeg, Gif, Bmp, Tiff, WebP].map(|format| files::rgb_image(9, 13, [200, 30, 90], format)).to_vec();
     all.extend([files::gray_png(8, 8, 7), drawing(24, 3), files::png_that_claims(5000, 5000)]);
+    // Just large enough to be decoded at a smaller size, and no larger than the targets allow.
+    all.push(files::rgb_image(1024, 1024, [200, 30, 90], Jpeg));
     all
 }
 
@@ -99,11 +101,12 @@ pub fn datasets() -> Vec<Vec<u8>> {
     let plain = write(Set::new(shape, 9).labelled(&["cat", "dog"]).with_paths());
     let packed = write(Set::new(shape, 9).gzip(1));
     let features = from_file("set.h5", |path| {
-        let shape = ItemShape::Features(FeatureShape { dim: 3, views: 1 });
+        let taps = Taps::new(&[TapShape::Maps { channels: 2, height: 1, width: 2 }, TapShape::Vector(2)]);
+        let shape = ItemShape::Features(FeatureShape { dim: 3, views: 1, taps: taps.unwrap_or_default() });
         let origin = Some(Origin { about: "{}".into(), network: vec![7; 40] });
         let options = WriterOptions { origin, ..WriterOptions::new(shape, "features", "test") };
         let mut writer = Writer::create(path, options).map_err(|e| e.to_string())?;
-        (0..5).try_for_each(|_| writer.push_features(&[0.5; 6], None, None)).map_err(|e| e.to_string())?;
+        (0..5).try_for_each(|_| writer.push_features(&[0.5; 12], None, None)).map_err(|e| e.to_string())?;
         writer.finish().map_err(|e| e.to_string())
     });
     [plain, packed, features].concat()

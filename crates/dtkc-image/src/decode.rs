@@ -11,26 +11,37 @@ use image::{ImageDecoder, ImageFormat, ImageReader};
 use crate::color::reduce;
 use crate::contain::contain;
 use crate::walk::{Walk, walk};
-use crate::{Cost, Limits, Probe, error};
+use crate::{Cost, Limits, Probe, brand, error, reduced};
 
 /// The longest that a decoder's own words may be in a sentence.
 const MOST_WORDS: usize = 160;
 
 /// Decoded pixels, as they lie in the file: the orientation is still to be applied.
 pub struct Decoded {
+    /// The file's own size.
     pub width: usize,
     pub height: usize,
+    /// How many of its pixels, along a side, became one: 1, or more where fewer are wanted.
+    pub reduced: usize,
     /// Gray or RGB; gray stays gray even if RGB is wanted, because three equal channels cost more.
     pub color: Color,
     pub orientation: Orientation,
 }
 
-/// Decodes `bytes` into `buffer`, which is reused and grows as needed. Colour becomes gray where
-/// `wanted` says so. `admit` hears before the decoding what it will cost, and may refuse.
+/// What becomes of the pixels.
+pub struct Wanted<'a> {
+    /// Colour becomes gray where this says so.
+    pub color: Color,
+    /// By how much an image of that height and width, once it is turned, may be reduced.
+    pub reduction: &'a dyn Fn(usize, usize) -> usize,
+}
+
+/// Decodes `bytes` into `buffer`, which is reused and grows as needed. `admit` hears before the decoding what it will
+/// cost at most, and may refuse.
 pub fn decode(
     bytes: &[u8],
     limits: &Limits,
-    wanted: Color,
+    wanted: &Wanted<'_>,
     buffer: &mut Vec<u8>,
     admit: impl FnOnce(Cost) -> Result<(), ItemError>,
 ) -> Result<Decoded, ItemError> {
@@ -50,13 +61,27 @@ pub fn decode(
         }
         let memory = total.saturating_mul(copies).saturating_add(walked.beside.saturating_mul(pixels));
         admit(Cost { work, memory })?;
+        let whole =
+            Decoded { width: width as usize, height: height as usize, reduced: 1, color: Color::Gray, orientation };
+        if walked.reducible {
+            let (mut tall, mut wide) = (height as usize, width as usize);
+            if swaps_sides(orientation) {
+                (tall, wide) = (wide, tall);
+            }
+            let reduction = (wanted.reduction)(tall, wide);
+            if let Some((pixels, kind)) = reduced::decode(bytes, (width, height), reduction) {
+                *buffer = pixels;
+                let color = reduce(buffer, kind, wanted.color).unwrap_or(Color::Gray);
+                return Ok(Decoded { reduced: reduction, color, ..whole });
+            }
+        }
         // Zeroed every time: a decoder that leaves a hole must not show the image before.
         buffer.clear();
         buffer.resize(total as usize, 0);
         decoder.read_image(buffer).map_err(|e| explain(e, format, limits))?;
         let unknown = || error::unsupported(name(format), &format!("pixels of type {kind:?}"));
-        let color = reduce(buffer, kind, wanted).ok_or_else(unknown)?;
-        Ok(Decoded { width: width as usize, height: height as usize, color, orientation })
+        let color = reduce(buffer, kind, wanted.color).ok_or_else(unknown)?;
+        Ok(Decoded { color, ..whole })
     })
 }
 
@@ -83,6 +108,9 @@ pub fn swaps_sides(orientation: Orientation) -> bool {
 
 fn format_of(bytes: &[u8], limits: &Limits) -> Result<ImageFormat, ItemError> {
     limits.check_bytes(bytes.len())?;
+    if let Some(name) = brand::known(bytes) {
+        return Err(error::not_read(name));
+    }
     match image::guess_format(bytes) {
         Ok(format) if format.reading_enabled() => Ok(format),
         _ => Err(error::not_an_image()),

@@ -13,6 +13,12 @@ pub fn not_an_image() -> ItemError {
     ItemError::new("not_an_image", format_args!("the content is not an image in a known format ({formats})"))
 }
 
+/// A format of phones and browsers that no decoder here reads.
+pub fn not_read(format: &str) -> ItemError {
+    let remedy = "save it as JPEG or PNG, with `heif-convert` for example";
+    ItemError::new("unsupported", format_args!("the file is a {format} image, which is not read; {remedy}"))
+}
+
 /// A known format, but a variant of it that the decoder lacks; `reason` has the decoder's words.
 pub fn unsupported(format: &str, reason: &str) -> ItemError {
     let remedy = "save it as an ordinary PNG or JPEG";
@@ -93,6 +99,11 @@ mod tests {
             (
                 not_an_image(),
                 "not_an_image: the content is not an image in a known format (PNG, JPEG, GIF, BMP, WebP, TIFF, PNM)",
+            ),
+            (
+                not_read("HEIC"),
+                "unsupported: the file is a HEIC image, which is not read; \
+                 save it as JPEG or PNG, with `heif-convert` for example",
             ),
             (
                 unsupported("PNG", "odd"),

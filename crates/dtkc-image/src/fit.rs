@@ -3,7 +3,7 @@
 use dtkc_item::{Color, ImageSpec, ItemError, Resize};
 use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::{U8, U8x3};
-use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::{CropBox, FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 use image::metadata::Orientation;
 
 use crate::decode::swaps_sides;
@@ -12,8 +12,11 @@ use crate::error;
 /// Pixels as they lie in memory, still to be turned as `orientation` says.
 pub struct Picture<'a> {
     pub pixels: &'a [u8],
+    /// Rows and columns of the whole picture.
     pub height: usize,
     pub width: usize,
+    /// How many of them, rounded up, are one of `pixels`.
+    pub reduced: usize,
     pub color: Color,
     pub orientation: Orientation,
 }
@@ -35,9 +38,9 @@ pub struct Fitter {
 
 /// A height and a width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Size {
-    height: usize,
-    width: usize,
+pub struct Size {
+    pub height: usize,
+    pub width: usize,
 }
 
 impl Size {
@@ -92,16 +95,43 @@ impl Fitter {
         out: &mut [u8],
     ) -> Result<(), ItemError> {
         let failed = |reason: &dyn std::error::Error| error::damaged("image", &reason.to_string());
-        let source = TypedImageRef::<P>::from_buffer(picture.width as u32, picture.height as u32, picture.pixels)
-            .map_err(|e| failed(&e))?;
+        let [width, height] = [picture.width, picture.height].map(|side| side.div_ceil(picture.reduced) as u32);
+        let source = TypedImageRef::<P>::from_buffer(width, height, picture.pixels).map_err(|e| failed(&e))?;
         let mut target =
             TypedImage::<P>::from_buffer(to.width as u32, to.height as u32, out).map_err(|e| failed(&e))?;
         let mut options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
-        if how == Resize::Crop {
-            options = options.fit_into_destination(None);
+        match (how, picture.reduced) {
+            (Resize::Crop, 1) => options = options.fit_into_destination(None),
+            (_, 1) => {}
+            (_, by) => {
+                // The last of the small pixels may lie half outside the picture.
+                let CropBox { left, top, width, height } = part(picture, to, how);
+                let by = by as f64;
+                options = options.crop(left / by, top / by, width / by, height / by);
+            }
         }
         self.resizer.resize_typed(&source, &mut target, &options).map_err(|e| failed(&e))
     }
+}
+
+/// What is seen of a picture, in its own pixels.
+fn part(picture: &Picture<'_>, to: Size, how: Resize) -> CropBox {
+    let (width, height) = (picture.width as u32, picture.height as u32);
+    match how {
+        Resize::Crop => CropBox::fit_src_into_dst_size(width, height, to.width as u32, to.height as u32, None),
+        Resize::Fit | Resize::Stretch => CropBox { left: 0.0, top: 0.0, width: width.into(), height: height.into() },
+    }
+}
+
+/// How long a side of an upright picture becomes, as a part of what it was, along the side where it shrinks least.
+pub fn scale(upright: Size, spec: &ImageSpec) -> f64 {
+    let wanted = Size { height: spec.height, width: spec.width };
+    let visible = match spec.resize {
+        Resize::Fit => inside(upright, wanted),
+        // What is cut away is made smaller, too.
+        Resize::Stretch | Resize::Crop => wanted,
+    };
+    (visible.height as f64 / upright.height as f64).max(visible.width as f64 / upright.width as f64)
 }
 
 /// The largest size with the proportions of `picture` inside `wanted`.

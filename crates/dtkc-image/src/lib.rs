@@ -6,6 +6,7 @@
 //! nearly white, which would vanish), 16 bits become 8, colour becomes what the
 //! [`ImageSpec`](dtkc_item::ImageSpec) asks for, and the result is resized with an antialiasing triangle filter ([`FILTER`]).
 
+mod brand;
 mod color;
 mod contain;
 mod decode;
@@ -14,6 +15,7 @@ mod fingerprint;
 mod fit;
 mod limits;
 mod prepare;
+mod reduced;
 mod walk;
 
 pub use color::flatten;

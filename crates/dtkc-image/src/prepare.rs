@@ -4,10 +4,10 @@ use dtkc_item::{Color, ImageShape, ImageSpec, ItemError};
 use image::metadata::Orientation;
 
 use crate::color::rgb_to_gray;
-use crate::decode::{Decoded, decode};
+use crate::decode::{Decoded, Wanted, decode};
 use crate::fingerprint::Fingerprinter;
-use crate::fit::{Fitter, Picture};
-use crate::{Cost, Fingerprint, Limits, error};
+use crate::fit::{Fitter, Picture, Size, scale};
+use crate::{Cost, Fingerprint, Limits, error, reduced};
 
 /// A buffer larger than this is given back after use, so that one huge photo does not stay for ever.
 const KEEP_BYTES: usize = 32 << 20;
@@ -97,9 +97,16 @@ impl Preparer {
         admit: impl FnOnce(Cost) -> Result<(), ItemError>,
     ) -> Result<(), ItemError> {
         self.check_out(out)?;
-        let decoded = decode(bytes, &self.limits, self.spec.color, &mut self.pixels, admit);
-        let result = decoded.and_then(|Decoded { width, height, color, orientation }| {
-            let picture = Picture { pixels: &self.pixels, height, width, color, orientation };
+        let prints = self.prints.is_some().then(|| Fingerprinter::spec(self.spec.color));
+        let reduction = |height: usize, width: usize| {
+            let specs = std::iter::once(&self.spec).chain(&prints);
+            let least = specs.map(|spec| scale(Size { height, width }, spec)).fold(0.0, f64::max);
+            reduced::reduction(height, width, least)
+        };
+        let wanted = Wanted { color: self.spec.color, reduction: &reduction };
+        let decoded = decode(bytes, &self.limits, &wanted, &mut self.pixels, admit);
+        let result = decoded.and_then(|Decoded { width, height, reduced, color, orientation }| {
+            let picture = Picture { pixels: &self.pixels, height, width, reduced, color, orientation };
             remember(&mut self.prints, &picture, bytes.len() as u64, &mut self.fitter)?;
             self.fitter.fit(&picture, &self.spec, out)
         });
@@ -121,11 +128,11 @@ impl Preparer {
         let orientation = Orientation::NoTransforms;
         if color == Color::Rgb && self.spec.color == Color::Gray {
             rgb_to_gray(pixels, &mut self.pixels);
-            let picture = Picture { pixels: &self.pixels, height, width, color: Color::Gray, orientation };
+            let picture = Picture { pixels: &self.pixels, height, width, reduced: 1, color: Color::Gray, orientation };
             remember(&mut self.prints, &picture, 0, &mut self.fitter)?;
             return self.fitter.fit(&picture, &self.spec, out);
         }
-        let picture = Picture { pixels, height, width, color, orientation };
+        let picture = Picture { pixels, height, width, reduced: 1, color, orientation };
         remember(&mut self.prints, &picture, 0, &mut self.fitter)?;
         self.fitter.fit(&picture, &self.spec, out)
     }
@@ -134,7 +141,7 @@ impl Preparer {
     pub fn fingerprint(&mut self, pixels: &[u8], shape: ImageShape) -> Result<Option<Fingerprint>, ItemError> {
         let color = shape.color().ok_or_else(|| error::wrong_channels(shape.channels))?;
         let ImageShape { height, width, .. } = shape;
-        let picture = Picture { pixels, height, width, color, orientation: Orientation::NoTransforms };
+        let picture = Picture { pixels, height, width, reduced: 1, color, orientation: Orientation::NoTransforms };
         remember(&mut self.prints, &picture, 0, &mut self.fitter)?;
         Ok(self.take_fingerprint())
     }

@@ -65,6 +65,21 @@ fn a_text_file_is_not_an_image() {
     }
 }
 
+/// Photos of phones are no images that we read, but they are told from what is none.
+#[test]
+fn avif_and_heic_are_named() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/unread");
+    for (file, name) in [("photo.avif", "AVIF"), ("photo.heic", "HEIC")] {
+        let bytes = std::fs::read(folder.join(file)).unwrap();
+        let error = refused(&bytes);
+        assert_eq!(error.code, "unsupported");
+        assert!(error.message.contains(name) && error.message.contains("save it as JPEG"), "{error}");
+        assert_eq!(probe(&bytes, &Limits::default()).unwrap_err(), error);
+        assert!(dtkc_source::rules::is_image_head(&bytes[..dtkc_source::rules::HEAD]), "{file}");
+        assert!(dtkc_source::rules::has_image_extension(file.as_ref()), "{file}");
+    }
+}
+
 #[test]
 fn a_huge_claim_costs_nothing() {
     let error = refused(&png_header(60_000, 60_000));

@@ -25,7 +25,8 @@ pub enum Items {
     Features {
         /// How many, of how many values.
         shape: FeatureShape,
-        /// n * rows * dim values: the vector of an item, those of its views, then the next item.
+        /// n * (rows * dim + taps) values: the vector of an item, those of its views, what lies inside the network, then the
+        /// next item.
         values: Vec<f32>,
     },
 }
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn features_are_counted_by_their_rows() {
-        let shape = FeatureShape { dim: 2, views: 1 };
+        let shape = FeatureShape { dim: 2, views: 1, taps: crate::Taps::NONE };
         let mut items = Items::empty(ItemShape::Features(shape));
         let more = Items::Features { shape, values: (0..8).map(|v| v as f32).collect() };
         items.push_from(&more, 1);

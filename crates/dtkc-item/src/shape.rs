@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Color;
+use crate::{Color, Taps};
 
 /// Images, sequences, or what a network of others made of images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -119,6 +119,9 @@ pub struct FeatureShape {
     pub dim: usize,
     /// Views beside the image itself.
     pub views: usize,
+    /// What lies inside the network for the image itself, behind all vectors.
+    #[serde(default, skip_serializing_if = "Taps::is_empty")]
+    pub taps: Taps,
 }
 
 impl FeatureShape {
@@ -127,9 +130,14 @@ impl FeatureShape {
         1 + self.views
     }
 
+    /// Values of all vectors of an item.
+    pub const fn vectors(&self) -> usize {
+        self.rows() * self.dim
+    }
+
     /// Values of an item.
     pub const fn len(&self) -> usize {
-        self.rows() * self.dim
+        self.vectors() + self.taps.len()
     }
 
     /// Whether there is nothing in it.
@@ -177,7 +185,14 @@ impl fmt::Display for ItemShape {
         match self {
             Self::Image(shape) => write!(f, "images of {shape}"),
             Self::Sequence { dim } => write!(f, "sequences of {dim} values a step"),
-            Self::Features(FeatureShape { dim, views }) => write!(f, "features of {dim} values with {views} views"),
+            Self::Features(FeatureShape { dim, views, taps }) => {
+                write!(f, "features of {dim} values with {views} views")?;
+                match taps.iter().count() {
+                    0 => Ok(()),
+                    1 => write!(f, " and 1 tap"),
+                    count => write!(f, " and {count} taps"),
+                }
+            }
         }
     }
 }
@@ -204,7 +219,10 @@ mod tests {
         for (shape, text) in [
             (shape, r#"{"kind":"image","height":4,"width":5,"channels":3}"#),
             (ItemShape::Sequence { dim: 3 }, r#"{"kind":"sequence","dim":3}"#),
-            (ItemShape::Features(FeatureShape { dim: 9, views: 4 }), r#"{"kind":"features","dim":9,"views":4}"#),
+            (
+                ItemShape::Features(FeatureShape { dim: 9, views: 4, taps: Taps::NONE }),
+                r#"{"kind":"features","dim":9,"views":4}"#,
+            ),
         ] {
             assert_eq!(serde_json::to_string(&shape).unwrap(), text);
             assert_eq!(serde_json::from_str::<ItemShape>(text).unwrap(), shape);
@@ -221,8 +239,15 @@ mod tests {
         assert_eq!(ItemKind::from_name("sounds"), None);
         let sequence = ItemShape::Sequence { dim: 3 };
         assert_eq!((sequence.kind(), sequence.dim(), sequence.image()), (ItemKind::Sequences, Some(3), None));
-        let features = FeatureShape { dim: 9, views: 4 };
+        let features = FeatureShape { dim: 9, views: 4, taps: Taps::NONE };
         assert_eq!((features.rows(), features.len(), features.is_empty()), (5, 45, false));
+        let taps = Taps::new(&[crate::TapShape::Vector(3)]).unwrap();
+        let tapped = FeatureShape { taps, ..features };
+        assert_eq!((tapped.vectors(), tapped.len()), (45, 48));
+        let tapped = ItemShape::Features(tapped);
+        assert_eq!(tapped.to_string(), "features of 9 values with 4 views and 1 tap");
+        let text = r#"{"kind":"features","dim":9,"views":4,"taps":[[3]]}"#;
+        assert_eq!(serde_json::to_string(&tapped).unwrap(), text);
         let features = ItemShape::Features(features);
         assert_eq!((features.kind(), features.dim(), features.image()), (ItemKind::Features, None, None));
         assert_eq!(features.to_string(), "features of 9 values with 4 views");

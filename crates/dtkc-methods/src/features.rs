@@ -1,11 +1,12 @@
-//! Items that another network has described: their own vectors, vectors of views of them, and what must be known about all
-//! of them before.
+//! Items that another network has described: their own vectors, vectors of views of them, what lies inside that network, and
+//! what must be known about all of them before.
 
 use std::ops::Range;
 
-use dtkc_core::StepMoments;
+use burn::tensor::{Device, Tensor, TensorData};
 use dtkc_core::augment::BatchKey;
-use dtkc_item::{FeatureShape, Items};
+use dtkc_core::{StepMoments, Tapped, Views};
+use dtkc_item::{FeatureShape, Items, TapShape, Taps};
 
 use crate::LearnError;
 use crate::learner::Passes;
@@ -21,14 +22,47 @@ pub(crate) fn own_vectors(items: &Items) -> Vec<f32> {
 
 /// A random view of each item; of one that has none its own vector.
 pub(crate) fn drawn_vectors(items: &Items, key: BatchKey) -> Vec<f32> {
-    let Items::Features { shape: FeatureShape { dim, views }, values } = items else { return Vec::new() };
+    let Items::Features { shape, values } = items else { return Vec::new() };
+    let FeatureShape { dim, views, .. } = shape;
     let mut random = Random::new(key.seed, b"features", (key.epoch << 32) ^ key.batch);
     let mut drawn = Vec::with_capacity(items.len() * dim);
-    for item in values.chunks_exact(((1 + views) * dim).max(1)) {
+    for item in values.chunks_exact(shape.len().max(1)) {
         let row = if *views > 0 { 1 + random.below(*views) } else { 0 };
         drawn.extend_from_slice(&item[row * dim..][..*dim]);
     }
     drawn
+}
+
+/// What lies inside the network that described the items, as companion objectives see a network's own blocks: `[n, ..]`,
+/// twice below each other where the loss has two views of each item. It is the same for both: only images themselves are
+/// looked into. Nothing of it is trained.
+pub(crate) fn taps(items: &Items, views: Views, device: &Device) -> Vec<Tapped> {
+    let Items::Features { shape, values } = items else { return Vec::new() };
+    let (n, mut from) = (items.len(), shape.vectors());
+    let mut found = Vec::new();
+    for tap in shape.taps.iter() {
+        let rows = values.chunks_exact(shape.len().max(1)).flat_map(|item| &item[from..from + tap.len()]);
+        let values: Vec<f32> = rows.copied().collect();
+        found.push(match tap {
+            TapShape::Vector(size) => {
+                let rows = Tensor::<2>::from_data(TensorData::new(values, [n, size]), device);
+                Tapped::Vectors(for_views(rows, views))
+            }
+            TapShape::Maps { channels, height, width } => {
+                let maps = Tensor::<4>::from_data(TensorData::new(values, [n, channels, height, width]), device);
+                Tapped::Maps(for_views(maps.permute([0, 2, 3, 1]), views))
+            }
+        });
+        from += tap.len();
+    }
+    found
+}
+
+fn for_views<const D: usize>(rows: Tensor<D>, views: Views) -> Tensor<D> {
+    match views {
+        Views::Single => rows,
+        Views::Paired => Tensor::cat(vec![rows.clone(), rows], 0),
+    }
 }
 
 /// Mean of every dimension and one deviation for all: what is alike stays alike, whatever a dimension is worth.
@@ -44,24 +78,25 @@ pub(crate) fn vector_moments(data: &mut dyn Passes, dim: usize) -> Result<(Vec<f
     Ok((moments.means(), vec![moments.overall_deviation(); dim]))
 }
 
-/// All items in the order of their set; `None` where they take more than `most` bytes.
+/// The vectors of all items in the order of their set; `None` where they take more than `most` bytes.
 pub(crate) fn read_features(
     data: &mut dyn Passes,
     shape: FeatureShape,
     most: usize,
 ) -> Result<Option<Items>, LearnError> {
-    if data.len().saturating_mul(4 * shape.len()) > most {
+    let vectors = FeatureShape { taps: Taps::NONE, ..shape };
+    if data.len().saturating_mul(4 * vectors.len()) > most {
         return Ok(None);
     }
-    let mut all = vec![0.0; data.len() * shape.len()];
+    let mut all = vec![0.0; data.len() * vectors.len()];
     for batch in data.batches(Pass::Everything) {
         let batch = batch?;
         let Items::Features { values, .. } = &batch.items else { continue };
         for (&index, item) in batch.indices.iter().zip(values.chunks_exact(shape.len().max(1))) {
-            all[index * shape.len()..][..shape.len()].copy_from_slice(item);
+            all[index * vectors.len()..][..vectors.len()].copy_from_slice(&item[..vectors.len()]);
         }
     }
-    Ok(Some(Items::Features { shape, values: all }))
+    Ok(Some(Items::Features { shape: vectors, values: all }))
 }
 
 /// The items' own vectors as rows whose distances say how alike they are.
@@ -101,7 +136,7 @@ impl Rows for Described {
 mod tests {
     use super::*;
 
-    const SHAPE: FeatureShape = FeatureShape { dim: 2, views: 2 };
+    const SHAPE: FeatureShape = FeatureShape { dim: 2, views: 2, taps: Taps::NONE };
 
     fn items() -> Items {
         Items::Features { shape: SHAPE, values: (0..12).map(|v| v as f32).collect() }
@@ -115,6 +150,32 @@ mod tests {
         assert_eq!(rows.neighbours(1, &|| false).unwrap().items, [1, 0]);
     }
 
+    /// The values of a tap, row by row, and its sizes.
+    fn read(tap: &Tapped) -> (Vec<usize>, Vec<f32>) {
+        let (sizes, data) = match tap {
+            Tapped::Vectors(rows) => (rows.dims().to_vec(), rows.to_data()),
+            Tapped::Maps(maps) => (maps.dims().to_vec(), maps.to_data()),
+        };
+        (sizes, data.iter::<f32>().collect())
+    }
+
+    #[test]
+    fn what_lies_inside_comes_behind_all_vectors_channels_last() {
+        let maps = TapShape::Maps { channels: 2, height: 1, width: 3 };
+        let shape = FeatureShape { dim: 1, views: 1, taps: Taps::new(&[TapShape::Vector(2), maps]).unwrap() };
+        // Vectors 0 and 1, then 2 and 3, then two channels of three places.
+        let items = Items::Features { shape, values: (0..20).map(|v| v as f32).collect() };
+        let device = Device::flex();
+        let found = taps(&items, Views::Single, &device);
+        assert_eq!(read(&found[0]), (vec![2, 2], vec![2., 3., 12., 13.]));
+        let expected = vec![4., 7., 5., 8., 6., 9., 14., 17., 15., 18., 16., 19.];
+        assert_eq!(read(&found[1]), (vec![2, 1, 3, 2], expected.clone()));
+        let twice = taps(&items, Views::Paired, &device);
+        assert_eq!(read(&twice[1]), (vec![4, 1, 3, 2], [expected.clone(), expected].concat()));
+        assert_eq!(own_vectors(&items), [0., 10.]);
+        assert_eq!(drawn_vectors(&items, BatchKey { seed: 1, epoch: 0, batch: 0 }), [1., 11.]);
+    }
+
     #[test]
     fn every_view_is_drawn_and_an_item_itself_is_not() {
         let mut seen = std::collections::BTreeSet::new();
@@ -124,7 +185,8 @@ mod tests {
             seen.extend(drawn.chunks_exact(2).map(|row| (row[0] as i32, row[1] as i32)));
         }
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), [(2, 3), (4, 5), (8, 9), (10, 11)]);
-        let alone = Items::Features { shape: FeatureShape { dim: 2, views: 0 }, values: vec![1., 2.] };
+        let alone =
+            Items::Features { shape: FeatureShape { dim: 2, views: 0, taps: Taps::NONE }, values: vec![1., 2.] };
         assert_eq!(drawn_vectors(&alone, BatchKey { seed: 1, epoch: 0, batch: 0 }), [1., 2.]);
     }
 }

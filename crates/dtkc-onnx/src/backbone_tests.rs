@@ -97,6 +97,38 @@ fn fields_that_are_not_known_here_stay() {
     assert!(renamed.windows(3).any(|part| part == b"why"));
 }
 
+#[test]
+fn values_inside_are_found_and_told() {
+    for channels_last in [false, true] {
+        let backbone = Backbone::read(Foreign { channels_last, ..Foreign::default() }.file()).unwrap();
+        // Convolutions have channels first, whatever the input has.
+        let order = |name| backbone.order_of(name);
+        assert_eq!([order("kept"), order("many"), order("turned")], [Channels::First, Channels::First, Channels::Last]);
+        let error = backbone.check_tap("keptt").unwrap_err().to_string();
+        assert!(
+            error.contains("no value \"keptt\"; its values are") && error.contains("\"mixed\", \"kept\""),
+            "{error}"
+        );
+        let tap = |name: &str, sizes: &[usize]| TapReading {
+            name: name.into(),
+            sizes: sizes.to_vec(),
+            order: backbone.order_of(name),
+        };
+        // A value that nothing else needs comes along.
+        let taps = [tap("turned", &[6, 4, 40]), tap("long", &[960])];
+        let graph = backbone.prefix_with_taps(&preparation(), "flat", Reading::Vector, &taps).unwrap();
+        let model = Model::decode(&*graph).unwrap();
+        let nodes = model.graph.unwrap().node;
+        let names: Vec<&str> = nodes.iter().flat_map(|node| &node.output).map(String::as_str).collect();
+        assert!(
+            names.contains(&"backbone/turned") && names.contains(&"backbone/long") && names.contains(&"backbone/flat")
+        );
+        assert_eq!(names.last(), Some(&FEATURES));
+        let plain = backbone.prefix(&preparation(), "flat", Reading::Vector).unwrap();
+        assert!(Model::decode(&*plain).unwrap().graph.unwrap().node.iter().all(|node| node.op_type != "Concat"));
+    }
+}
+
 fn head(width: usize) -> Network {
     let dense = |from: usize, to: usize| Layer::Dense {
         weight: Weights::new([from, to], (0..from * to).map(|i| (i as f32 * 0.7).sin()).collect()),
@@ -104,7 +136,7 @@ fn head(width: usize) -> Network {
     };
     let standard = Layer::Standardize { mean: vec![0.1; width], deviation: vec![0.5; width] };
     let layers = vec![standard, dense(width, 4), Layer::Relu, Layer::Embedding, dense(4, 3), Layer::Softmax];
-    Network { input: ItemShape::Features(FeatureShape { dim: width, views: 2 }), layers }
+    Network { input: ItemShape::Features(FeatureShape { dim: width, views: 2, taps: dtkc_item::Taps::NONE }), layers }
 }
 
 #[test]

@@ -39,7 +39,10 @@ mod sizes;
 pub mod testing;
 mod write;
 
-pub use backbone::{Backbone, BackboneInput, Channels, FEATURES, Preparation, Reading, join};
+pub use backbone::{
+    Backbone, BackboneInput, Channels, FEATURES, Preparation, Reading, TAP_CHANNELS, TAP_SIDE, TAP_VALUES, TapReading,
+    join, tap_sign,
+};
 pub use edit::{Edit, Past, Split, edit, undo};
 pub use error::OnnxError;
 pub use layers::read_network;

@@ -131,20 +131,29 @@ pub(crate) fn is_hidden(part: &[u8]) -> bool {
     part == b"__MACOSX" || (part.starts_with(b".") && part != b"." && part != b"..")
 }
 
-/// True where the extension is one of an image format that we read.
+/// True where the extension is one of an image format that we read, or that phones write: whoever reads those tells why it
+/// cannot, and no photo is passed over in silence.
 pub fn has_image_extension(path: &Path) -> bool {
-    const EXTENSIONS: [&str; 15] =
+    const READ: [&str; 15] =
         ["png", "jpg", "jpeg", "jpe", "jfif", "gif", "bmp", "webp", "tif", "tiff", "pnm", "pbm", "pgm", "ppm", "pam"];
+    const PHONES: [&str; 4] = ["heic", "heif", "hif", "avif"];
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    EXTENSIONS.iter().any(|e| extension.eq_ignore_ascii_case(e))
+    READ.iter().chain(&PHONES).any(|e| extension.eq_ignore_ascii_case(e))
 }
 
-/// True where the first bytes are those of an image format that we read. Formats with short marks are asked for more,
+/// True where the first bytes are those of an image format that we read, or that phones write. Formats with short marks are asked for more,
 /// because a text may begin with `BM` or `P1`, too.
 pub fn is_image_head(head: &[u8]) -> bool {
     let starts: [&[u8]; 6] = [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*"];
     let webp = head.starts_with(b"RIFF") && head.get(8..12) == Some(b"WEBP");
-    webp || starts.iter().any(|s| head.starts_with(s)) || is_bmp(head) || is_pnm(head)
+    webp || starts.iter().any(|s| head.starts_with(s)) || is_bmp(head) || is_pnm(head) || is_phones(head)
+}
+
+/// HEIC and AVIF: a box of brands at the beginning.
+fn is_phones(head: &[u8]) -> bool {
+    const BRANDS: [&[u8; 4]; 10] =
+        [b"avif", b"avis", b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"];
+    head.get(4..8) == Some(b"ftyp") && head.get(8..12).is_some_and(|brand| BRANDS.iter().any(|known| brand == *known))
 }
 
 /// True where the first bytes are those of a WAV file.
@@ -175,7 +184,7 @@ mod tests {
 
     #[test]
     fn names_are_judged_by_folder_and_extension() {
-        for name in ["a.png", "x/a.JPG", "./a.webp", "../x/a.tif", "a.b.jpeg"] {
+        for name in ["a.png", "x/a.JPG", "./a.webp", "../x/a.tif", "a.b.jpeg", "IMG_1.HEIC"] {
             assert_eq!(judge(name, Sought::Images), Verdict::Take, "{name}");
         }
         for name in ["0003", "x/README", "png", "a."] {
@@ -205,6 +214,8 @@ mod tests {
             b"P2 # made by hand",
             b"P4#x\n",
             b"P7\nWIDTH 3",
+            b"\0\0\0\x1cftypheic\0\0\0\0",
+            b"\0\0\0\x1cftypmif1",
             &bmp(40),
         ] {
             assert!(is_image_head(head), "{head:?}");
@@ -214,6 +225,7 @@ mod tests {
             b"RIFF\0\0\0\0WAVE",
             b"PK\x03\x04",
             b"P8 1",
+            b"\0\0\0\x1cftypisom",
             b"P1 is a plan",
             b"P5",
             b"BM, a firm from Bavaria",

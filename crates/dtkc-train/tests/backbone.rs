@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{Place, failure, program};
 use dtkc_dataset::{Dataset, Writer, WriterOptions};
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
-use dtkc_item::{FeatureShape, ImageShape, ItemShape, Items};
+use dtkc_item::{FeatureShape, ImageShape, ItemShape, Items, Taps};
 use dtkc_observe::{Observer, Silent};
 use dtkc_onnx::testing::{End, Foreign, WIDTH};
 use dtkc_train::backbone::{BackboneOptions, inspect, make};
@@ -76,7 +76,11 @@ fn features_are_those_of_the_definition_for_every_kind_of_network() {
         let out = place.path(&format!("{name}.h5"));
         features(data, &network(&place, &format!("{name}.onnx"), foreign), &out, &[]).assert().success();
         let (images, found) = (Dataset::open(data).unwrap(), Dataset::open(&out).unwrap());
-        assert_eq!(found.shape(), ItemShape::Features(FeatureShape { dim: WIDTH, views: 2 }), "{name}");
+        assert_eq!(
+            found.shape(),
+            ItemShape::Features(FeatureShape { dim: WIDTH, views: 2, taps: Taps::NONE }),
+            "{name}"
+        );
         assert_eq!(found.labels().unwrap(), images.labels().unwrap());
         for item in 0..12 {
             let pixels = images.read(&[item]).unwrap();
@@ -134,6 +138,7 @@ fn work_that_was_stopped_goes_on_to_the_same_features() {
     let options = BackboneOptions {
         network: network(&place, "net.onnx", Foreign::default()),
         layer: None,
+        taps: Vec::new(),
         size: None,
         mean: None,
         deviation: None,

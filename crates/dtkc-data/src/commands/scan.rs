@@ -2,7 +2,7 @@
 
 use dtkc_cli::exit::Interrupted;
 use dtkc_dataset::Dataset;
-use dtkc_item::{ItemShape, Items};
+use dtkc_item::{FeatureShape, ItemShape, Items};
 use dtkc_observe::Observer;
 use serde::Serialize;
 
@@ -38,20 +38,21 @@ pub fn value_range(dataset: &Dataset, observer: &dyn Observer) -> anyhow::Result
     match dataset.shape() {
         ItemShape::Image(shape) => images(dataset, shape.len(), observer),
         ItemShape::Sequence { dim } => sequences(dataset, dim, observer),
-        ItemShape::Features(shape) => features(dataset, shape.len(), observer),
+        ItemShape::Features(shape) => features(dataset, shape, observer),
     }
 }
 
-/// All dimensions together: a thousand of them tell people nothing.
-fn features(dataset: &Dataset, width: usize, observer: &dyn Observer) -> anyhow::Result<ValueRange> {
+/// All dimensions of the vectors together: a thousand of them tell people nothing.
+fn features(dataset: &Dataset, shape: FeatureShape, observer: &dyn Observer) -> anyhow::Result<ValueRange> {
     let mut all = Sums::default();
-    let step = (BLOCK_BYTES / (width * size_of::<f32>())).max(1);
+    let step = (BLOCK_BYTES / (shape.len() * size_of::<f32>())).max(1);
     for start in (0..dataset.len()).step_by(step) {
         stop_if_asked(observer)?;
         let range = start..dataset.len().min(start + step);
         observer.advance(range.len() as u64);
         let Items::Features { values, .. } = dataset.items_of(range)? else { continue };
-        values.iter().for_each(|value| all.add(f64::from(*value)));
+        let vectors = values.chunks_exact(shape.len()).flat_map(|item| &item[..shape.vectors()]);
+        vectors.for_each(|value| all.add(f64::from(*value)));
     }
     let Moments { min, max, mean, deviation } = all.moments();
     Ok(ValueRange { min, max, mean, deviation, missing: Some(all.missing), dimensions: Vec::new() })

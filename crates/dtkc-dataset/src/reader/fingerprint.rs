@@ -39,6 +39,9 @@ pub fn of(dataset: &Dataset) -> Result<String, DataError> {
         }
         Values::Features { shape, len, .. } => {
             hash.update(format!("dtkc features {len} {} {}\n", shape.rows(), shape.dim));
+            for tap in shape.taps.iter() {
+                hash.update(format!("tap {:?}\n", tap.sizes()));
+            }
             let step = dataset.chunk_rows();
             for start in (0..*len).step_by(step) {
                 let Items::Features { values, .. } = dataset.items_of(start..(start + step).min(*len))? else {

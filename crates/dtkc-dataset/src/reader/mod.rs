@@ -1,6 +1,7 @@
 //! Reading datasets.
 
 mod direct;
+mod features;
 mod fingerprint;
 mod open;
 mod rows;
@@ -37,9 +38,22 @@ pub struct Dataset {
 /// The content proper.
 #[derive(Debug)]
 enum Values {
-    Images { shape: ImageShape, rows: Rows },
-    Sequences { dim: usize, offsets: Vec<usize>, values: hdf5::Dataset },
-    Features { shape: FeatureShape, len: usize, values: hdf5::Dataset },
+    Images {
+        shape: ImageShape,
+        rows: Rows,
+    },
+    Sequences {
+        dim: usize,
+        offsets: Vec<usize>,
+        values: hdf5::Dataset,
+    },
+    /// `inside` has what lies inside the network, as the shape says.
+    Features {
+        shape: FeatureShape,
+        len: usize,
+        values: hdf5::Dataset,
+        inside: Vec<hdf5::Dataset>,
+    },
 }
 
 impl Dataset {
@@ -188,15 +202,10 @@ impl Dataset {
                 let places = offsets[range.start..=range.end].iter().map(|place| place - first).collect();
                 Ok(Items::Sequences { dim: *dim, values: self.steps(values, first..last)?, offsets: places })
             }
-            Values::Features { shape, values, .. } => {
-                let found = match range.is_empty() {
-                    true => Vec::new(),
-                    false => {
-                        let found = values.read_slice::<f32, _, ndarray::Ix3>((range, .., ..));
-                        found.map_err(|e| h5::read_failed(&self.path, &e))?.into_raw_vec_and_offset().0
-                    }
-                };
-                Ok(Items::Features { shape: *shape, values: found })
+            Values::Features { shape, values, inside, .. } => {
+                let found = features::read(range, *shape, values, inside);
+                let values = found.map_err(|e| h5::read_failed(&self.path, &e))?;
+                Ok(Items::Features { shape: *shape, values })
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dtkc_item::{FeatureShape, ImageShape, ItemKind, Resize};
+use dtkc_item::{FeatureShape, ImageShape, ItemKind, MOST_TAPS, Resize, TapShape, Taps};
 use hdf5::types::{FloatSize, IntSize, TypeDescriptor};
 use hdf5::{File, LinkType, MinorErrorCode};
 
@@ -192,7 +192,41 @@ impl<'a> Candidate<'a> {
             return Err(self.layout("/features is empty"));
         }
         let storage = self.storage(&values, schema::FEATURES, "f32")?;
-        Ok((Values::Features { shape: FeatureShape { dim, views: rows - 1 }, len, values }, storage, len))
+        let (shapes, inside): (Vec<TapShape>, Vec<hdf5::Dataset>) = self.taps(len)?.into_iter().unzip();
+        let taps = Taps::new(&shapes).unwrap_or_default();
+        let shape = FeatureShape { dim, views: rows - 1, taps };
+        Ok((Values::Features { shape, len, values, inside }, storage, len))
+    }
+
+    /// What lies inside the network for each of `len` items.
+    fn taps(&self, len: usize) -> Result<Vec<(TapShape, hdf5::Dataset)>, DataError> {
+        if !self.file.link_exists(schema::TAPS) {
+            return Ok(Vec::new());
+        }
+        let group = self.file.group(schema::TAPS).map_err(|_| self.layout("/taps is not a group"))?;
+        let links = group.links(Default::default(), Default::default()).map_err(|e| h5::read_failed(self.path, &e))?;
+        if links.iter().any(|(_, info)| info.link_type == LinkType::External) {
+            return Err(self.layout("/taps holds a link to another file"));
+        }
+        if links.len() > MOST_TAPS {
+            return Err(self.layout(format!("/taps holds {} datasets, more than {MOST_TAPS}", links.len())));
+        }
+        (0..links.len()).map(|place| self.tap(&format!("{}/{place}", schema::TAPS), len)).collect()
+    }
+
+    fn tap(&self, name: &str, len: usize) -> Result<(TapShape, hdf5::Dataset), DataError> {
+        let values = self.file.dataset(name).map_err(|_| self.layout(format!("/{name} is not a dataset")))?;
+        if h5::type_of(&values) != Some(TypeDescriptor::Float(FloatSize::U4)) {
+            return Err(self.layout(format!("/{name} holds {}, not f32", type_name(&values))));
+        }
+        self.storage(&values, name, "f32")?;
+        let extents = values.shape();
+        match extents.split_first().map(|(count, sizes)| (*count == len, TapShape::from_sizes(sizes))) {
+            Some((true, Some(shape))) => Ok((shape, values)),
+            _ => Err(self.layout(format!(
+                "/{name} has the shape {extents:?}, not [{len}, channels, height, width] or [{len}, size]"
+            ))),
+        }
     }
 
     /// What features were made of, and the network that made them: both or none.

@@ -26,7 +26,7 @@ pub struct Writer {
 enum Values {
     Images { shape: ImageShape, pixels: Column<u8> },
     Sequences { dim: usize, steps: u64, values: Column<f32>, offsets: Column<u64> },
-    Features { shape: FeatureShape, values: Column<f32> },
+    Features { shape: FeatureShape, values: Column<f32>, inside: Vec<Column<f32>> },
 }
 
 impl Writer {
@@ -89,17 +89,23 @@ impl Writer {
         self.draft.push(label, path)
     }
 
-    /// Adds the vectors of an image and of its views. Labels and paths as with [`Writer::push_image`].
+    /// Adds the vectors of an image and of its views, and behind them what lies inside the network, as the shape says. Labels and paths as with [`Writer::push_image`].
     pub fn push_features(&mut self, vectors: &[f32], label: Option<i64>, path: Option<&str>) -> Result<(), DataError> {
         let number = self.len();
-        let Values::Features { shape, values } = &mut self.values else {
+        let Values::Features { shape, values, inside } = &mut self.values else {
             return Err(self.wrong_kind(ItemKind::Features));
         };
         if vectors.len() != shape.len() {
             let (found, expected) = (vectors.len(), shape.len());
             return Err(DataError::Invalid(format!("item {number} has {found} values instead of {expected}")));
         }
+        let (vectors, mut rest) = vectors.split_at(shape.vectors());
         values.extend(vectors).map_err(|e| self.draft.failed(&e))?;
+        for (tap, column) in shape.taps.iter().zip(inside) {
+            let (own, behind) = rest.split_at(tap.len());
+            column.extend(own).map_err(|e| self.draft.failed(&e))?;
+            rest = behind;
+        }
         self.draft.push(label, path)
     }
 
@@ -133,26 +139,40 @@ impl Writer {
 
 impl Values {
     fn create(draft: &Draft, shape: ItemShape, compression: Compression) -> hdf5::Result<Self> {
-        let column = |name, row: Vec<usize>, row_bytes| {
+        fn spec<'a>(
+            (draft, compression): (&'a Draft, Compression),
+            name: &'a str,
+            row: Vec<usize>,
+            row_bytes: usize,
+        ) -> ColumnSpec<'a> {
             let chunk_rows = schema::chunk_rows(row_bytes);
             ColumnSpec { file: draft.file(), name, row, chunk_rows, compression }
-        };
+        }
+        let way = (draft, compression);
         match shape {
             ItemShape::Image(shape) => {
                 let row = vec![shape.height, shape.width, shape.channels];
-                let pixels = Column::create(column(schema::IMAGES, row, shape.len()))?;
+                let pixels = Column::create(spec(way, schema::IMAGES, row, shape.len()))?;
                 Ok(Self::Images { shape, pixels })
             }
             ItemShape::Sequence { dim } => {
-                let values = Column::create(column(schema::VALUES, vec![dim], dim * size_of::<f32>()))?;
+                let values = Column::create(spec(way, schema::VALUES, vec![dim], dim * size_of::<f32>()))?;
                 let mut offsets = Column::create(ColumnSpec::list(draft.file(), schema::OFFSETS))?;
                 offsets.extend(&[0])?;
                 Ok(Self::Sequences { dim, steps: 0, values, offsets })
             }
             ItemShape::Features(shape) => {
                 let row = vec![shape.rows(), shape.dim];
-                let values = Column::create(column(schema::FEATURES, row, shape.len() * size_of::<f32>()))?;
-                Ok(Self::Features { shape, values })
+                let values = Column::create(spec(way, schema::FEATURES, row, shape.vectors() * size_of::<f32>()))?;
+                if !shape.taps.is_empty() {
+                    draft.file().create_group(schema::TAPS)?;
+                }
+                let inside = shape.taps.iter().enumerate().map(|(place, tap)| {
+                    let name = format!("{}/{place}", schema::TAPS);
+                    Column::create(spec(way, &name, tap.sizes(), tap.len() * size_of::<f32>()))
+                });
+                let inside = inside.collect::<hdf5::Result<_>>()?;
+                Ok(Self::Features { shape, values, inside })
             }
         }
     }
@@ -161,7 +181,9 @@ impl Values {
         match self {
             Self::Images { pixels, .. } => pixels.flush(),
             Self::Sequences { values, offsets, .. } => values.flush().and_then(|()| offsets.flush()),
-            Self::Features { values, .. } => values.flush(),
+            Self::Features { values, inside, .. } => {
+                values.flush().and_then(|()| inside.iter_mut().try_for_each(Column::flush))
+            }
         }
     }
 

@@ -82,6 +82,11 @@ impl Default for Fingerprinter {
 }
 
 impl Fingerprinter {
+    /// What a picture of that colour is brought to first.
+    pub(crate) fn spec(color: Color) -> ImageSpec {
+        ImageSpec { height: SIDE, width: SIDE, color, resize: Resize::Stretch }
+    }
+
     /// The fingerprint of a picture, which took so many bytes.
     pub(crate) fn of(
         &mut self,
@@ -89,7 +94,7 @@ impl Fingerprinter {
         bytes: u64,
         fitter: &mut Fitter,
     ) -> Result<Fingerprint, ItemError> {
-        let spec = ImageSpec { height: SIDE, width: SIDE, color: picture.color, resize: Resize::Stretch };
+        let spec = Self::spec(picture.color);
         self.small.resize(spec.bytes(), 0);
         fitter.fit(picture, &spec, &mut self.small)?;
         if picture.color == Color::Rgb {

@@ -55,7 +55,7 @@ fn differing(a: &Hash, b: &Hash) -> u32 {
 }
 
 fn take(pixels: &[u8], side: usize, orientation: Orientation) -> Fingerprint {
-    let picture = Picture { pixels, height: side, width: side, color: Color::Gray, orientation };
+    let picture = Picture { pixels, height: side, width: side, reduced: 1, color: Color::Gray, orientation };
     Fingerprinter::default().of(&picture, 7, &mut Fitter::default()).unwrap()
 }
 

@@ -10,6 +10,7 @@ const START: u8 = 0xd8;
 const END: u8 = 0xd9;
 const SCAN: u8 = 0xda;
 const APP1: u8 = 0xe1;
+const APP14: u8 = 0xee;
 const EXIF: &[u8] = b"Exif\0\0";
 
 /// What the segments of a JPEG file say.
@@ -24,19 +25,32 @@ pub struct Segments {
     pub parts: usize,
     /// Bytes for each pixel that the decoder keeps until the last scan.
     pub beside: u64,
+    /// True for what cameras write: gray or YCbCr, not progressive, its scans in order and over the picture once.
+    pub usual: bool,
 }
 
 /// Walks over the segments up to the first scan, and over the scans and what lies between them up to the end. A
 /// thumbnail lies in a segment, which is skipped; whatever follows the end (a film, often) is not looked at.
 pub fn walk(bytes: &[u8]) -> Segments {
-    let mut found = Segments { complete: false, orientation: Orientation::NoTransforms, work: 0, parts: 0, beside: 0 };
-    let mut frame = Frame::default();
+    let mut found = Segments {
+        complete: false,
+        orientation: Orientation::NoTransforms,
+        work: 0,
+        parts: 0,
+        beside: 0,
+        usual: false,
+    };
+    let (mut frame, mut frames, mut other_colours) = (Frame::default(), 0, false);
     let mut at = 2;
     while let Some(&[marker, kind, high, low]) = bytes.get(at..at + 4) {
         if marker != 0xff || kind == SCAN {
             // Not at a segment: a decoder that copes will find its own way, and we look at all it could find.
             let rest = &bytes[at..];
-            let scans = Scans::in_order(rest, frame).unwrap_or_else(|| Scans::anywhere(rest, frame));
+            let in_order = Scans::in_order(rest, frame);
+            found.usual = in_order.as_ref().is_some_and(|scans| frame.is_usual() && scans.work <= frame.pixels)
+                && frames == 1
+                && !other_colours;
+            let scans = in_order.unwrap_or_else(|| Scans::anywhere(rest, frame));
             (found.complete, found.work) = (scans.ended, scans.work);
             found.parts += scans.parts;
             found.beside = frame.beside();
@@ -54,12 +68,20 @@ pub fn walk(bytes: &[u8]) -> Segments {
                 {
                     found.orientation = Orientation::from_exif_chunk(exif).unwrap_or(found.orientation);
                 }
-                frame = Frame::read(kind, length, content).unwrap_or(frame);
+                other_colours |= kind == APP14 && names_other_colours(content);
+                if let Some(read) = Frame::read(kind, length, content) {
+                    (frame, frames) = (read, frames + 1);
+                }
                 2 + length.max(2)
             }
         };
     }
     found
+}
+
+/// Whether Adobe's segment says anything but YCbCr.
+fn names_other_colours(content: &[u8]) -> bool {
+    content.starts_with(b"Adobe") && content.get(11) != Some(&1)
 }
 
 /// What a segment of that kind and length counts. For a table the decoder makes a much larger one; what applications
@@ -96,6 +118,10 @@ impl Frame {
             (components, true) => 2 * components.min(4),
             (_, false) => 0,
         }
+    }
+
+    fn is_usual(&self) -> bool {
+        !self.progressive && matches!(self.components, 1 | 3)
     }
 
     /// From the content of a segment, where it starts a frame that the decoder would take.

@@ -36,11 +36,13 @@ pub struct Walk<'a> {
     pub complete: bool,
     /// The orientation, where the decoder would read tables once more to tell it.
     pub orientation: Option<Orientation>,
+    /// True for a JPEG that may be decoded at a smaller size.
+    pub reducible: bool,
 }
 
 impl<'a> Walk<'a> {
     fn plain(bytes: &'a [u8]) -> Self {
-        Self { bytes: Cow::Borrowed(bytes), work: None, beside: 0, complete: true, orientation: None }
+        Self { bytes: Cow::Borrowed(bytes), work: None, beside: 0, complete: true, orientation: None, reducible: false }
     }
 }
 
@@ -49,9 +51,9 @@ pub fn walk<'a>(bytes: &'a [u8], format: ImageFormat, limits: &Limits) -> Result
     let plain = Walk::plain(bytes);
     Ok(match format {
         ImageFormat::Jpeg => {
-            let jpeg::Segments { complete, orientation, work, parts, beside } = jpeg::walk(bytes);
+            let jpeg::Segments { complete, orientation, work, parts, beside, usual } = jpeg::walk(bytes);
             check_parts(parts)?;
-            Walk { work: Some(work), beside, complete, orientation: Some(orientation), ..plain }
+            Walk { work: Some(work), beside, complete, orientation: Some(orientation), reducible: usual, ..plain }
         }
         ImageFormat::Png => {
             check_parts(png::parts(bytes))?;

@@ -1,6 +1,7 @@
 //! Arithmetic of a training step.
 
 use dtkc_core::{RecurrentConfig, ValidModel};
+use dtkc_item::{ItemShape, TapShape};
 
 /// Multiplications and additions of one step over `batch` rows, by the plain formulas: forward, gradient to the
 /// weights and gradient to the input of every convolution and dense layer (the images need no gradient), and for the
@@ -34,8 +35,23 @@ pub(super) fn step_flops(model: &ValidModel, batch: usize, compared: usize) -> f
     total + dense_flops(model, batch)
 }
 
-/// The part of the hidden layer and what is behind it: all there is where items are features.
-pub(super) fn dense_flops(model: &ValidModel, rows: usize) -> f64 {
+/// The same where items are features: what is trained, and the kernels on what lies inside the network that described them,
+/// which need no gradients.
+pub(super) fn feature_flops(model: &ValidModel, rows: usize, compared: usize) -> f64 {
+    let ItemShape::Features(shape) = model.config().input else { return dense_flops(model, rows) };
+    let n = compared as f64;
+    let kernel = |tap: TapShape| match tap {
+        TapShape::Vector(size) => 2.0 * n * n * size as f64,
+        TapShape::Maps { channels, height, width } => {
+            let sides = [channels, height, width];
+            sides.iter().map(|&side| mode_flops(n, side, tap.len() / side) / 2.0).sum()
+        }
+    };
+    dense_flops(model, rows) + shape.taps.iter().map(kernel).sum::<f64>()
+}
+
+/// The part of the hidden layer and what is behind it.
+fn dense_flops(model: &ValidModel, rows: usize) -> f64 {
     let (n, config) = (rows as f64, model.config());
     let (features, hidden, k) = (model.features(), config.network.hidden, config.clusters);
     3.0 * 2.0 * n * (features * hidden + hidden * k) as f64 + 3.0 * 2.0 * n * n * hidden as f64

@@ -14,7 +14,7 @@ use dtkc_onnx::Network;
 
 use super::Settings;
 use super::balance::Balance;
-use super::flops::{dense_flops, sequence_flops, step_flops};
+use super::flops::{feature_flops, sequence_flops, step_flops};
 use super::regroup::Evidence;
 use super::seen::{self, Seen};
 use super::sight::Sight;
@@ -29,7 +29,7 @@ use crate::nearest::compared_rows;
 use crate::optimizer::Optimizer;
 use crate::places::{self, Pass, Purpose};
 use crate::sequences::learn_scaling;
-use crate::{LearnError, SettingError, Task, arrays};
+use crate::{LearnError, SettingError, Task, arrays, features};
 
 /// Images after which batch-norm statistics no longer change in a digit that matters.
 const STATISTICS_IMAGES: usize = 20_000;
@@ -108,7 +108,18 @@ impl DtkcLearner {
     /// What the network says about a batch in training mode, without training on it.
     fn output(&self, items: &Items, key: BatchKey) -> (Output, Views) {
         let (x, views) = self.sight.views(&self.model, (items, None), key, &self.device);
-        (self.model.valid().forward_train(x), views)
+        (self.with_taps(self.model.valid().forward_train(x), items, views), views)
+    }
+
+    /// Companion objectives look into the network that described the items, where they are features.
+    fn with_taps(&self, output: Output, items: &Items, views: Views) -> Output {
+        match items {
+            Items::Features { shape, .. } if !shape.taps.is_empty() && self.settings.loss.has_companions() => {
+                let blocks = features::taps(items, views, &output.membership.device());
+                Output { blocks, ..output }
+            }
+            _ => output,
+        }
     }
 
     /// Epochs before clusters are learnt, and what is learnt in them.
@@ -141,7 +152,7 @@ impl DtkcLearner {
     /// The same for a batch, from its views on.
     fn training_terms(&self, batch: &Batch, place: &StepPlace) -> LossTerms {
         let (x, views) = self.training_views(batch, place.views, &self.device.clone().autodiff());
-        self.terms(&self.model.forward_train(x), batch, views, place)
+        self.terms(&self.with_taps(self.model.forward_train(x), &batch.items, views), batch, views, place)
     }
 
     /// Whether there are fine clusters that training improves and that clusters can be made from.
@@ -262,7 +273,7 @@ impl Learner for DtkcLearner {
         }
         let (x, views) = self.training_views(batch, place.views, &self.device.clone().autodiff());
         clock.lap(|c| &mut c.data);
-        let output = self.model.forward_train(x);
+        let output = self.with_taps(self.model.forward_train(x), &batch.items, views);
         clock.lap(|c| &mut c.forward);
         let terms = self.terms(&output, batch, views, place);
         let loss = terms.read();
@@ -415,7 +426,7 @@ impl Learner for DtkcLearner {
         Some(match self.valid().config().input.kind() {
             ItemKind::Images => step_flops(self.valid(), rows, compared),
             ItemKind::Sequences => sequence_flops(self.valid(), rows, steps as f64, compared),
-            ItemKind::Features => dense_flops(self.valid(), rows),
+            ItemKind::Features => feature_flops(self.valid(), rows, compared),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Memory of a training step on the CPU.
 
 use dtkc_core::{Padding, RecurrentConfig, Tap, ValidModel};
-use dtkc_item::ImageShape;
+use dtkc_item::{ImageShape, ItemShape, TapShape};
 
 /// What the allocator and small tensors add to activations and gradients: measured, see the table below.
 const AROUND: f64 = 1.15;
@@ -34,14 +34,25 @@ pub(super) fn sequence_memory(model: &ValidModel, rows: usize, steps: usize) -> 
     (AROUND * values + OTHER_SIZES.min(values / 2.0) + pairs + 4.0 * COPIES * sums as f64) as u64
 }
 
-/// Bytes that a step over `rows` vectors of another network takes: they, what the hidden layer and the outputs hold, and the
-/// kernels over all pairs.
-pub(super) fn feature_memory(model: &ValidModel, rows: usize) -> u64 {
+/// Bytes that a step over `rows` vectors of another network takes: they, what the hidden layer and the outputs hold, the
+/// kernels over all pairs, and those of `compared` items on what lies inside that network (0 without companion objectives).
+pub(super) fn feature_memory(model: &ValidModel, rows: usize, compared: usize) -> u64 {
     let (dim, hidden) = (model.features(), model.config().network.hidden);
     let outputs = model.config().clusters + model.fine_clusters();
     let values = 4.0 * (rows * (3 * dim + 8 * hidden + 8 * outputs)) as f64;
     let pairs = 4.0 * (PAIRS * rows * rows) as f64;
-    (AROUND * values + pairs + 4.0 * COPIES * (hidden * (dim + outputs)) as f64) as u64
+    let inside = if compared > 0 { inside_memory(model, compared) } else { 0.0 };
+    (AROUND * values + pairs + inside + 4.0 * COPIES * (hidden * (dim + outputs)) as f64) as u64
+}
+
+fn inside_memory(model: &ValidModel, compared: usize) -> f64 {
+    let ItemShape::Features(shape) = model.config().input else { return 0.0 };
+    let maps = shape.taps.iter().filter_map(|tap| match tap {
+        TapShape::Maps { channels, height, width } => Some(ImageShape { channels, height, width }),
+        TapShape::Vector(_) => None,
+    });
+    let values = 4.0 * 3.0 * (compared * shape.taps.len()) as f64;
+    AROUND_KERNELS * kernels_of(maps, compared) as f64 + BESIDE_KERNELS + values
 }
 
 /// Bytes that a step over `rows` rows takes, `compared` of which the companion objectives see (0 without them): what is held
@@ -105,6 +116,10 @@ fn kernels(model: &ValidModel, rows: usize) -> u64 {
         Tap::Pooled => pooled,
         Tap::Unpooled => outputs.last().copied().unwrap_or(pooled),
     });
+    kernels_of(taps, rows)
+}
+
+fn kernels_of(taps: impl Iterator<Item = ImageShape>, rows: usize) -> u64 {
     let modes = taps.flat_map(|tap| [tap.height, tap.width, tap.channels].map(|side| [rows, side, tap.len() / side]));
     let (mut held, mut scratch) = (0, 0);
     for memory in modes.map(dtkc_ops::projector_memory) {

@@ -70,10 +70,7 @@ impl Settings {
     fn check_features(&self, shape: FeatureShape, clusters: usize) -> Result<(), LearnError> {
         let conflict = |text: &str| Err(SettingError::from(ConfigError::Conflict(text.into())).into());
         if self.loss.has_companions() {
-            return conflict(
-                "companion objectives look at the blocks of a network that is trained, and features come from one that is not: \
-                 use --method ddc",
-            );
+            self.check_companions(shape)?;
         }
         if self.paired() && shape.views == 0 && !self.neighbours.is_on() {
             return conflict(
@@ -82,6 +79,24 @@ impl Settings {
             );
         }
         self.model(ItemShape::Features(shape), clusters).map(drop)
+    }
+
+    /// Companion objectives on what lies inside a frozen network can shape memberships, and nothing else.
+    fn check_companions(&self, shape: FeatureShape) -> Result<(), LearnError> {
+        let companions = &self.loss.companions;
+        let text = if shape.taps.is_empty() {
+            "companion objectives look into the network, and nothing of its inside was kept with these features: name values of \
+             it with --backbone-taps, or use --method ddc"
+        } else if companions.detached {
+            "loss.companions.detached leaves memberships alone, and the blocks of a backbone are frozen, so that nothing would \
+             learn from companion objectives: set it to false"
+        } else if companions.views > 0.0 || companions.share > 0.0 {
+            "loss.companions.views and loss.companions.share are about blocks that are trained, and those of a backbone are \
+             frozen: set both to 0"
+        } else {
+            return Ok(());
+        };
+        Err(SettingError::from(ConfigError::Conflict(text.into())).into())
     }
 
     /// The network for these items, checked.
@@ -180,7 +195,7 @@ impl MethodTable for Settings {
         Some(match input {
             ItemShape::Image(_) => step_memory(&model, rows, self.compared(rows)),
             ItemShape::Sequence { .. } => sequence_memory(&model, rows, steps),
-            ItemShape::Features(_) => feature_memory(&model, rows),
+            ItemShape::Features(_) => feature_memory(&model, rows, self.compared(rows)),
         })
     }
 
@@ -219,6 +234,23 @@ mod tests {
         settings.check_task(ItemShape::Sequence { dim: 3 }, 4).unwrap();
         settings.suit(image);
         assert!(settings.check_task(image, 4).is_err());
+    }
+
+    #[test]
+    fn companions_of_a_frozen_network_need_its_inside_and_what_it_can_give() {
+        let mut settings = plus();
+        let inside = dtkc_item::Taps::new(&[dtkc_item::TapShape::Vector(4)]).unwrap();
+        let shape = |taps| ItemShape::Features(FeatureShape { dim: 9, views: 4, taps });
+        settings.suit(shape(inside));
+        settings.check_task(shape(inside), 4).unwrap();
+        let text = settings.check_task(shape(dtkc_item::Taps::NONE), 4).unwrap_err().to_string();
+        assert!(text.contains("--backbone-taps") && text.contains("--method ddc"), "{text}");
+        for change in ["loss.companions.detached = true", "loss.companions.views = 0.1", "loss.companions.share = 0.1"]
+        {
+            let changed = dtkc_settings::overlay("", &settings, &[&change.parse().unwrap()]).unwrap();
+            let text = changed.check_task(shape(inside), 4).unwrap_err().to_string();
+            assert!(text.contains("frozen") && text.contains("set "), "{change}: {text}");
+        }
     }
 
     #[test]

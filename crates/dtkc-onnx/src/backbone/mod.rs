@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what the file takes, and which of its values describes an image | `find.rs` |
 //! | the graph from pixels to features: our preparation, its nodes | `prefix.rs` |
+//! | what lies inside it, made small | `taps.rs` |
 //! | such a graph and a head of ours as one model file | `join.rs` |
 //!
 //! Nodes and weights of the other file are copied as bytes and only renamed (every name gets a prefix), so that nothing in
@@ -12,6 +13,7 @@
 mod find;
 mod join;
 mod prefix;
+mod taps;
 
 use std::fmt;
 
@@ -23,6 +25,7 @@ use crate::read::{GRAPH_TAG, MAX_BYTES, check_functions, check_graph, fields};
 
 pub use join::join;
 pub use prefix::{FEATURES, Preparation, Reading};
+pub use taps::{TAP_CHANNELS, TAP_SIDE, TAP_VALUES, TapReading, sign as tap_sign};
 
 /// The oldest version of ONNX's operators that our own nodes can stand beside.
 const OLDEST: i64 = 13;

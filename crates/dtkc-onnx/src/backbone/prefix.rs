@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use dtkc_item::ImageShape;
 use prost::Message as _;
 
-use super::{Backbone, Channels, PREFIX, wrong};
+use super::{Backbone, Channels, PREFIX, TapReading, taps, wrong};
 use crate::OnnxError;
 use crate::proto::{DataType, Graph, Model, ValueInfo};
 use crate::read::{Field, GRAPH_TAG, fields};
@@ -48,11 +48,31 @@ pub enum Reading {
 impl Backbone {
     /// An ONNX file with the input `image`, u8 `[batch, height, width, channels]` of the set, and the output [`FEATURES`].
     pub fn prefix(&self, preparation: &Preparation, layer: &str, reading: Reading) -> Result<Vec<u8>, OnnxError> {
+        self.prefix_with_taps(preparation, layer, reading, &[])
+    }
+
+    /// The same with what is kept of other values behind the vector of each image, one after the other.
+    pub fn prefix_with_taps(
+        &self,
+        preparation: &Preparation,
+        layer: &str,
+        reading: Reading,
+        taps: &[TapReading],
+    ) -> Result<Vec<u8>, OnnxError> {
         self.check_layer(layer)?;
+        taps.iter().try_for_each(|tap| self.check_tap(&tap.name))?;
         let mut before = Builder::with_opset(self.opset);
         self.prepare(&mut before, preparation)?;
         let mut after = Builder::with_opset(self.opset);
-        read(&mut after, &format!("{PREFIX}{layer}"), reading);
+        let vector = if taps.is_empty() { FEATURES } else { "features_vector" };
+        read(&mut after, &format!("{PREFIX}{layer}"), vector, reading);
+        if !taps.is_empty() {
+            let kept = taps.iter().enumerate();
+            let kept = kept.map(|(number, tap)| taps::read(&mut after, &format!("{PREFIX}{}", tap.name), tap, number));
+            let parts: Vec<String> = std::iter::once(vector.to_owned()).chain(kept).collect();
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            after.push("Concat", &parts, &[FEATURES], vec![int("axis", 1)]);
+        }
         let (before, after) = (before.into_graph(), after.into_graph());
         let image = preparation.image;
         let sizes = [image.height, image.width, image.channels].map(Dim::Size);
@@ -64,7 +84,8 @@ impl Backbone {
             ..before
         }
         .encode_to_vec();
-        graph.extend(self.renamed(layer)?);
+        let wanted: Vec<&str> = std::iter::once(layer).chain(taps.iter().map(|tap| tap.name.as_str())).collect();
+        graph.extend(self.renamed(&wanted)?);
         graph.extend(after.encode_to_vec());
         let mut file = Model {
             ir_version: IR_VERSION,
@@ -133,11 +154,11 @@ impl Backbone {
         Ok(())
     }
 
-    /// The nodes and weights that lead to `layer`, as bytes, with other names.
-    fn renamed(&self, layer: &str) -> Result<Vec<u8>, OnnxError> {
+    /// The nodes and weights that lead to some values, as bytes, with other names.
+    fn renamed(&self, wanted: &[&str]) -> Result<Vec<u8>, OnnxError> {
         const NODE: u64 = 1;
         const INITIALIZER: u64 = 5;
-        let needed = self.needed(layer);
+        let needed = self.needed(wanted);
         let (bytes, mut out) = (self.graph_bytes()?, Vec::new());
         let (mut node, mut initializer) = (0, 0);
         for Field { tag, value, .. } in fields(bytes)? {
@@ -163,15 +184,16 @@ impl Backbone {
         Ok(out)
     }
 
-    /// What `layer` is computed from.
-    fn needed(&self, layer: &str) -> Needed<'_> {
+    /// What they are computed from.
+    fn needed(&self, wanted: &[&str]) -> Needed<'_> {
         let mut makers = HashMap::new();
         for (place, node) in self.graph.node.iter().enumerate() {
             makers.extend(node.output.iter().map(|name| (name.as_str(), place)));
         }
         let mut needed = Needed::default();
-        // `layer` as long as the graph is: what is found below is.
-        let mut left: Vec<&str> = makers.get_key_value(layer).map(|(name, _)| *name).into_iter().collect();
+        // Names that live as long as the graph: so do those that are found below.
+        let mut left: Vec<&str> =
+            wanted.iter().filter_map(|name| makers.get_key_value(*name)).map(|(name, _)| *name).collect();
         while let Some(name) = left.pop() {
             if name.is_empty() || !needed.values.insert(name) {
                 continue;
@@ -233,12 +255,12 @@ fn resize(builder: &mut Builder, value: &str, [channels, height, width]: [usize;
     builder.node("Resize", "resized", &[value, "", "", "resized_sizes"], attributes, &[channels, height, width])
 }
 
-/// From a value of the network to [`FEATURES`]: one vector for each image, of the length 1, so that a product of two says how
+/// From a value of the network to `to`: one vector for each image, of the length 1, so that a product of two says how
 /// alike they are.
-fn read(builder: &mut Builder, value: &str, reading: Reading) {
+fn read(builder: &mut Builder, value: &str, to: &str, reading: Reading) {
     let vector = match reading {
         Reading::Raw => {
-            builder.push("Identity", &[value], &[FEATURES], vec![]);
+            builder.push("Identity", &[value], &[to], vec![]);
             return;
         }
         Reading::Vector => value.to_owned(),
@@ -255,5 +277,5 @@ fn read(builder: &mut Builder, value: &str, reading: Reading) {
             "features_first".to_owned()
         }
     };
-    builder.push("LpNormalization", &[&vector], &[FEATURES], vec![int("axis", 1), int("p", 2)]);
+    builder.push("LpNormalization", &[&vector], &[to], vec![int("axis", 1), int("p", 2)]);
 }

@@ -11,6 +11,8 @@ use crate::write::builder::{Builder, int, ints};
 
 /// Values of a vector.
 pub const WIDTH: usize = 5;
+/// How often its maps stand behind each other in the value `many`, which `turned` has with channels last and `long` in a row.
+pub const COPIES: usize = 8;
 /// Classes of the last layer.
 const CLASSES: usize = 10;
 
@@ -79,6 +81,10 @@ impl Foreign {
         builder.floats("b", &[WIDTH], &bias);
         let mixed = step(&mut builder, "Conv", "mixed", &[&value, "w", "b"], vec![ints("kernel_shape", &[1, 1])]);
         let kept = step(&mut builder, "Relu", "kept", &[&mixed], vec![]);
+        // Nothing leads from these to the output: they are there to be looked at.
+        let many = step(&mut builder, "Concat", "many", &[kept.as_str(); COPIES], vec![int("axis", 1)]);
+        step(&mut builder, "Transpose", "turned", &[&many], vec![ints("perm", &[0, 2, 3, 1])]);
+        step(&mut builder, "Flatten", "long", &[&many], vec![int("axis", 1)]);
         let pooled = step(&mut builder, "GlobalAveragePool", "pooled", &[&kept], vec![]);
         let flat = step(&mut builder, "Flatten", "flat", &[&pooled], vec![int("axis", 1)]);
         let (output, dims) = match self.end {
@@ -121,10 +127,18 @@ impl Foreign {
 
     /// What its vector is for an image, by the definition, of the length 1.
     pub fn vector(&self, pixels: &[u8], shape: ImageShape, mean: &[f32], deviation: &[f32]) -> Vec<f64> {
+        let maps = self.maps(pixels, shape, mean, deviation);
+        let sums = maps.map(|map| map.iter().sum::<f64>());
+        let length = sums.iter().map(|sum| sum * sum).sum::<f64>().sqrt();
+        sums.iter().map(|sum| sum / length).collect()
+    }
+
+    /// What its maps (`kept`) are for an image, by the definition, row by row.
+    pub fn maps(&self, pixels: &[u8], shape: ImageShape, mean: &[f32], deviation: &[f32]) -> [Vec<f64>; WIDTH] {
         let (weight, bias) = self.weights();
-        let mut sums = [0.0; WIDTH];
+        let mut maps = [const { Vec::new() }; WIDTH];
         for pixel in pixels.chunks_exact(shape.channels) {
-            for (unit, sum) in sums.iter_mut().enumerate() {
+            for (unit, map) in maps.iter_mut().enumerate() {
                 let mut value = f64::from(bias[unit]);
                 for channel in 0..self.channels {
                     // A gray image is the same in every channel.
@@ -135,11 +149,10 @@ impl Foreign {
                     };
                     value += f64::from(weight[unit * self.channels + channel]) * scaled;
                 }
-                *sum += value.max(0.0);
+                map.push(value.max(0.0));
             }
         }
-        let length = sums.iter().map(|sum| sum * sum).sum::<f64>().sqrt();
-        sums.iter().map(|sum| sum / length).collect()
+        maps
     }
 
     fn weights(&self) -> (Vec<f32>, Vec<f32>) {

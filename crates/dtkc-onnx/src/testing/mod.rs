@@ -9,7 +9,7 @@ mod sequences;
 
 use dtkc_item::{Color, ImageShape, ImageSpec, ItemShape, Resize};
 
-pub use self::foreign::{End, Foreign, WIDTH};
+pub use self::foreign::{COPIES, End, Foreign, WIDTH};
 pub use self::golden::{Golden, GoldenNetwork, golden};
 pub use self::sequences::{SequenceSample, forward_sequence};
 use crate::{Cluster, ImageInput, InputSpec, Layer, Metadata, Network, Provenance, Weights};

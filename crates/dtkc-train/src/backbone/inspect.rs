@@ -9,7 +9,7 @@ use dtkc_observe::Observer;
 use dtkc_onnx::{Backbone, Channels, Preparation, Reading, fingerprint};
 use dtkc_views::AugmentConfig;
 
-use super::{BackboneOptions, Recipe};
+use super::{BackboneOptions, Recipe, taps};
 use crate::error::TrainError;
 
 /// What most networks of photographs were trained with (ImageNet).
@@ -31,6 +31,8 @@ pub struct Plan {
     pub shape: FeatureShape,
     /// From pixels to features, as ONNX.
     pub graph: Vec<u8>,
+    /// The same with what lies inside the network behind them; `None` where nothing of that is kept.
+    pub(super) tapped: Option<Vec<u8>>,
     pub(super) onnxruntime: Option<std::path::PathBuf>,
     pub(super) threads: usize,
 }
@@ -49,9 +51,15 @@ impl Plan {
         fingerprint([text.as_bytes(), &self.graph].concat().as_slice())
     }
 
-    /// Opens the graph.
+    /// Opens the graph for views of images.
     pub(super) fn session(&self) -> Result<FeatureSession, TrainError> {
         session(&self.graph, self.recipe.image, self.onnxruntime.as_deref(), self.threads)
+    }
+
+    /// Opens that for the images themselves, where it is another one.
+    pub(super) fn tapped_session(&self) -> Result<Option<FeatureSession>, TrainError> {
+        let open = |graph: &Vec<u8>| session(graph, self.recipe.image, self.onnxruntime.as_deref(), self.threads);
+        self.tapped.as_ref().map(open).transpose()
     }
 }
 
@@ -69,9 +77,10 @@ pub fn inspect(data: &Path, options: &BackboneOptions, observer: &dyn Observer) 
         None => backbone.layer().map_err(about)?,
     };
     let preparation = preparation(&backbone, image, options)?;
+    let session_of = |graph: &[u8]| session(graph, image, options.onnxruntime.as_deref(), options.threads);
     let open = |reading: Reading| -> Result<(Vec<u8>, FeatureSession), TrainError> {
         let graph = backbone.prefix(&preparation, &layer, reading).map_err(about)?;
-        let session = session(&graph, image, options.onnxruntime.as_deref(), options.threads)?;
+        let session = session_of(&graph)?;
         Ok((graph, session))
     };
     let run = |session: &mut FeatureSession, count: usize| {
@@ -91,6 +100,15 @@ pub fn inspect(data: &Path, options: &BackboneOptions, observer: &dyn Observer) 
              (model.eval()), with a batch of any size"
         )));
     }
+    let inside = taps::readings(&backbone, &name, &options.taps, |tap| {
+        let graph = backbone.prefix(&preparation, tap, Reading::Raw).map_err(about)?;
+        run(&mut session_of(&graph)?, 2)
+    })?;
+    let shape = FeatureShape { dim, views: options.views, taps: taps::shape_of(&inside) };
+    let tapped = match inside.is_empty() {
+        true => None,
+        false => Some(backbone.prefix_with_taps(&preparation, &layer, reading, &inside).map_err(about)?),
+    };
     let [height, width] = preparation.size;
     observer.say(&format!(
         "{name}: {}; images of {image} become {height} x {width}; features: {dim} values of {layer:?} ({why}){}",
@@ -101,6 +119,9 @@ pub fn inspect(data: &Path, options: &BackboneOptions, observer: &dyn Observer) 
             Reading::Raw | Reading::Vector => "",
         },
     ));
+    if !inside.is_empty() {
+        observer.say(&taps::told(&inside, shape, dataset.len()));
+    }
     if options.mean.is_none() && !backbone.input().takes_bytes {
         observer.say(
             "pixels are scaled as ImageNet's mostly are; if the network was trained otherwise, give --backbone-mean and \
@@ -116,6 +137,7 @@ pub fn inspect(data: &Path, options: &BackboneOptions, observer: &dyn Observer) 
         network: options.network.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         network_sha256,
         layer,
+        taps: options.taps.clone(),
         size: preparation.size,
         mean: preparation.mean,
         deviation: preparation.deviation,
@@ -124,7 +146,7 @@ pub fn inspect(data: &Path, options: &BackboneOptions, observer: &dyn Observer) 
     };
     let (onnxruntime, threads) = (options.onnxruntime.clone(), options.threads);
     let items = dataset.len();
-    Ok(Plan { recipe, items, shape: FeatureShape { dim, views: options.views }, graph, onnxruntime, threads })
+    Ok(Plan { recipe, items, shape, graph, tapped, onnxruntime, threads })
 }
 
 fn preparation(backbone: &Backbone, image: ImageShape, options: &BackboneOptions) -> Result<Preparation, TrainError> {

@@ -51,6 +51,8 @@ pub fn make(plan: &Plan, out: &Path, observer: &dyn Observer) -> Result<(), Trai
 struct Describer<'a> {
     plan: &'a Plan,
     session: FeatureSession,
+    /// What gives the images' own vectors with what lies inside the network, where that is kept.
+    tapped: Option<FeatureSession>,
     views: ViewMaker,
     /// Images that go through the network together.
     at_once: usize,
@@ -62,35 +64,42 @@ impl<'a> Describer<'a> {
             .map_err(|error| TrainError::Setting(error.to_string()))?;
         let largest = dtkc_onnx::largest_values(&plan.graph)?.item;
         let at_once = (INSIDE / size_of::<f32>() / largest.max(1)).clamp(1, MOST);
-        Ok(Self { plan, session: plan.session()?, views, at_once })
+        Ok(Self { plan, session: plan.session()?, tapped: plan.tapped_session()?, views, at_once })
     }
 
-    /// The vectors of images and of their views; the first has the number `first` in its set.
+    /// What is kept of images: their vectors, those of their views, what lies inside the network. The first has the number
+    /// `first` in its set.
     fn describe(&mut self, pixels: &[u8], first: usize) -> Result<Vec<f32>, TrainError> {
-        let (dim, all) = (self.plan.shape.dim, self.plan.shape.rows());
+        let shape = self.plan.shape;
+        let (dim, width) = (shape.dim, shape.len());
         let count = pixels.len() / self.plan.recipe.image.len().max(1);
-        let mut vectors = vec![0.0; count * all * dim];
+        let mut all = vec![0.0; count * width];
         let clean: Vec<f32> = pixels.iter().map(|&pixel| f32::from(pixel) / 255.0).collect();
-        for row in 0..all {
+        for row in 0..shape.rows() {
             // Batches may have any size: a view depends on its image's place alone.
-            let found = match row {
-                0 => self.session.run(pixels)?,
+            let (found, inside) = match (row, &mut self.tapped) {
+                (0, Some(tapped)) => (tapped.run(pixels)?, shape.taps.len()),
+                (0, None) => (self.session.run(pixels)?, 0),
                 _ => {
                     let view = self.view(&clean, first, row);
-                    self.session.run(&view)?
+                    (self.session.run(&view)?, 0)
                 }
             };
-            if found.dims != [count, dim] || !found.values.iter().all(|value| value.is_finite()) {
+            if found.dims != [count, dim + inside] || !found.values.iter().all(|value| value.is_finite()) {
                 return Err(TrainError::Mismatch(format!(
                     "the backbone gave no numbers for one of the images {first} to {}; name another value with --backbone-layer",
                     first + count
                 )));
             }
-            for (item, vector) in found.values.chunks_exact(dim).enumerate() {
-                vectors[(item * all + row) * dim..][..dim].copy_from_slice(vector);
+            for (item, values) in found.values.chunks_exact(dim + inside).enumerate() {
+                let (vector, inside) = values.split_at(dim);
+                let item = &mut all[item * width..][..width];
+                item[row * dim..][..dim].copy_from_slice(vector);
+                let behind = item.len() - inside.len();
+                item[behind..].copy_from_slice(inside);
             }
         }
-        Ok(vectors)
+        Ok(all)
     }
 
     /// One view of each image, in bytes.

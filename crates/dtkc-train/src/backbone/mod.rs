@@ -3,6 +3,7 @@
 //! | what | where |
 //! |---|---|
 //! | what the network takes and gives, found by running it | `inspect.rs` |
+//! | values inside the network that companion objectives look at | `taps.rs` |
 //! | what features were made of, kept with them | `recipe.rs` |
 //! | images and views of them through the network, into a dataset file | `make.rs` |
 //! | rows that are done, for whoever goes on after a stop | `rows.rs` |
@@ -14,6 +15,7 @@ mod inspect;
 mod make;
 mod recipe;
 mod rows;
+mod taps;
 
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,8 @@ pub struct BackboneOptions {
     pub network: PathBuf,
     /// The value that describes an image.
     pub layer: Option<String>,
+    /// Values inside it that companion objectives look at.
+    pub taps: Vec<String>,
     /// Rows and columns of the images that it gets.
     pub size: Option<[usize; 2]>,
     /// Taken away from pixels between 0 and 1, one number or one for each channel.

@@ -40,6 +40,9 @@ pub struct Recipe {
     pub network_sha256: String,
     /// The value of the network that describes an image.
     pub layer: String,
+    /// Values inside it that are kept, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taps: Vec<String>,
     /// Rows and columns that it gets.
     pub size: [usize; 2],
     /// What is taken away from pixels between 0 and 1.

@@ -22,6 +22,9 @@ pub(crate) struct BackboneArgs {
     /// The value of the network that describes an image [default: what its last layer is given, or its output].
     #[arg(long, value_name = "NAME")]
     backbone_layer: Option<String>,
+    /// Values inside the network that companion objectives look at (--method dtkc): maps or vectors, at most 8.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    backbone_taps: Vec<String>,
     /// Size that images get for the network, such as 224x224 [default: what it was made for, or theirs].
     #[arg(long, value_name = "HxW", value_parser = size)]
     backbone_size: Option<[usize; 2]>,
@@ -42,6 +45,7 @@ impl BackboneArgs {
         BackboneOptions {
             network,
             layer: self.backbone_layer.clone(),
+            taps: self.backbone_taps.clone(),
             size: self.backbone_size,
             mean: self.backbone_mean.clone(),
             deviation: self.backbone_std.clone(),
@@ -53,8 +57,9 @@ impl BackboneArgs {
 
     /// Whether anything was asked for.
     pub(super) fn is_given(&self) -> bool {
-        let Self { backbone_layer, backbone_size, backbone_mean, backbone_std, backbone_views } = self;
+        let Self { backbone_layer, backbone_taps, backbone_size, backbone_mean, backbone_std, backbone_views } = self;
         backbone_layer.is_some()
+            || !backbone_taps.is_empty()
             || backbone_size.is_some()
             || backbone_mean.is_some()
             || backbone_std.is_some()
