@@ -9,7 +9,7 @@ tools=${DTKC_TOOLS:-$here/.tools}
 # shellcheck source=/dev/null
 [ ! -e "$tools/env.sh" ] || . "$tools/env.sh"
 if [ -z "${DTKC_BIN:-}" ]; then
-  (cd "$here" && cargo build --release --workspace)
+  (cd "$here" && cargo build --release --bins)
   DTKC_BIN=${CARGO_TARGET_DIR:-$here/target}/release
 fi
 
