@@ -194,6 +194,7 @@ fn what_lies_inside_a_network_must_fit_its_features() {
     assert!(open(&|group| group.link_external("other.h5", "/x", "0").unwrap()).contains("link to another file"));
     let many = open(&|group| (0..9).for_each(|place| put(group, &place.to_string(), &[3, 4])));
     assert!(many.contains("holds 9 datasets, more than 8"), "{many}");
+    assert!(open(&|group| put(group, "0", &[3, 70_000])).contains("/taps has sizes above 65,535"));
     let bytes = open(&|group| {
         group.new_dataset_builder().with_data(&[1u8, 2, 3]).create("0").unwrap();
     });

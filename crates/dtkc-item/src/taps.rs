@@ -55,36 +55,43 @@ impl TapShape {
     }
 }
 
-/// The values inside a network that are kept, at most [`MOST_TAPS`].
+/// The values inside a network that are kept, at most [`MOST_TAPS`], each with sizes of at most 65,535. Small, because every
+/// shape of an item has room for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(into = "Vec<Vec<usize>>", try_from = "Vec<Vec<usize>>")]
-pub struct Taps([Option<TapShape>; MOST_TAPS]);
+pub struct Taps([[u16; 3]; MOST_TAPS]);
 
 impl Taps {
     /// None.
-    pub const NONE: Self = Self([None; MOST_TAPS]);
+    pub const NONE: Self = Self([[0; 3]; MOST_TAPS]);
 
-    /// These; `None` where there are too many.
+    /// These; `None` where there are too many, or one is too large.
     pub fn new(shapes: &[TapShape]) -> Option<Self> {
         let mut taps = Self::NONE;
         for (place, shape) in shapes.iter().enumerate() {
-            *taps.0.get_mut(place)? = Some(*shape);
+            let kept = taps.0.get_mut(place)?;
+            for (to, size) in kept.iter_mut().zip(shape.sizes()) {
+                *to = u16::try_from(size).ok()?;
+            }
         }
         Some(taps)
     }
 
     /// One after the other.
     pub fn iter(&self) -> impl Iterator<Item = TapShape> {
-        self.0.into_iter().flatten()
+        self.0.into_iter().filter_map(|sizes| match sizes.map(usize::from) {
+            [0, ..] => None,
+            [size, 0, _] => Some(TapShape::Vector(size)),
+            [channels, height, width] => Some(TapShape::Maps { channels, height, width }),
+        })
     }
 
     /// Values of an item.
     pub const fn len(&self) -> usize {
         let (mut sum, mut place) = (0, 0);
         while place < MOST_TAPS {
-            if let Some(shape) = self.0[place] {
-                sum += shape.len();
-            }
+            let [first, second, third] = self.0[place];
+            sum += first as usize * if second == 0 { 1 } else { second as usize * third as usize };
             place += 1;
         }
         sum
@@ -109,7 +116,7 @@ impl TryFrom<Vec<Vec<usize>>> for Taps {
         let shapes: Option<Vec<TapShape>> = sizes.iter().map(|sizes| TapShape::from_sizes(sizes)).collect();
         shapes
             .and_then(|shapes| Self::new(&shapes))
-            .ok_or_else(|| format!("taps are up to {MOST_TAPS} lists of one or three sizes"))
+            .ok_or_else(|| format!("taps are up to {MOST_TAPS} lists of one or three sizes below 65,536"))
     }
 }
 
@@ -125,7 +132,7 @@ mod tests {
         let text = serde_json::to_string(&taps).unwrap();
         assert_eq!(text, "[[32,4,3],[7]]");
         assert_eq!(serde_json::from_str::<Taps>(&text).unwrap(), taps);
-        for wrong in ["[[1,2]]", "[[0]]", "[[1],[1],[1],[1],[1],[1],[1],[1],[1]]"] {
+        for wrong in ["[[1,2]]", "[[0]]", "[[1],[1],[1],[1],[1],[1],[1],[1],[1]]", "[[65536]]"] {
             assert!(serde_json::from_str::<Taps>(wrong).is_err(), "{wrong}");
         }
     }

@@ -193,7 +193,7 @@ impl<'a> Candidate<'a> {
         }
         let storage = self.storage(&values, schema::FEATURES, "f32")?;
         let (shapes, inside): (Vec<TapShape>, Vec<hdf5::Dataset>) = self.taps(len)?.into_iter().unzip();
-        let taps = Taps::new(&shapes).unwrap_or_default();
+        let taps = Taps::new(&shapes).ok_or_else(|| self.layout("/taps has sizes above 65,535"))?;
         let shape = FeatureShape { dim, views: rows - 1, taps };
         Ok((Values::Features { shape, len, values, inside }, storage, len))
     }
