@@ -36,7 +36,8 @@ fn server() -> Server {
 }
 
 fn infer(server: &Server, model: &str, outputs: Value) -> common::Answer {
-    let input = json!({"name": "image", "datatype": "UINT8", "shape": [2, SIDE, SIDE, 1], "data": [pixels(1), pixels(2)].concat()});
+    let data = [pixels(1), pixels(2)].concat();
+    let input = json!({"name": "image", "datatype": "UINT8", "shape": [2, SIDE, SIDE, 1], "data": data});
     let body = json!({"inputs": [input], "outputs": outputs}).to_string();
     server.post(&format!("/v2/models/{model}/infer"), "application/json", body.as_bytes())
 }
