@@ -1,7 +1,7 @@
 //! How far items of the training set lie from each other, so that a model file can tell what is unlike all of them.
 //!
 //! Distances are those to the nearest of up to [`POINTS`] points that stand for the training set, after the spread within
-//! clusters was made equal in all directions ([`scaling`]). Why so: on MNIST's network distances to one centre for each cluster with
+//! clusters was made equal in all directions (`scaling`). Why so: on MNIST's network distances to one centre for each cluster with
 //! a common covariance tell fewer outliers, and neighbours among thousands of items hardly more (REPRODUCING.md, "Outliers").
 //! [`dtkc_onnx::Outlier`] says what a distance becomes.
 //!
