@@ -33,10 +33,12 @@ pub fn render(summary: &Summary, kind: ItemKind) -> String {
     let mut text = align(&rows);
     if let Some(outliers) = summary.outliers.as_ref().filter(|outliers| outliers.images > 0) {
         let said = match outliers.images {
-            1 => format!("1 {} is", kind.name().trim_end_matches('s')),
-            more => format!("{} {kind} are", dtkc_human::count(more)),
+            1 => format!("1 {} ({}) is", kind.name().trim_end_matches('s'), percent(outliers.share)),
+            more => format!("{} {kind} ({}) are", dtkc_human::count(more), percent(outliers.share)),
         };
-        text += &format!("\n{said} unlike anything in the training set\n");
+        // Somebody who labels the training set itself would wonder.
+        let own = percent(1.0 - f64::from(outliers.above));
+        text += &format!("\n{said} unlike the training set; of its own {kind} {own} are\n");
     }
     if let Some(scores) = &summary.scores {
         let counted = dtkc_human::count(scores.counted as u64);
@@ -163,8 +165,14 @@ cluster  name    images   share  confidence
             let text = render(&Summary { outliers, ..summary(vec![cluster(0, "cats", 1300)]) }, ItemKind::Images);
             text.lines().nth(3).map(str::to_owned)
         };
-        assert_eq!(line(1037).as_deref(), Some("1,037 images are unlike anything in the training set"));
-        assert_eq!(line(1).as_deref(), Some("1 image is unlike anything in the training set"));
+        assert_eq!(
+            line(1037).as_deref(),
+            Some("1,037 images (10.0 %) are unlike the training set; of its own images 1.0 % are")
+        );
+        assert_eq!(
+            line(1).as_deref(),
+            Some("1 image (10.0 %) is unlike the training set; of its own images 1.0 % are")
+        );
         assert_eq!(line(0), None);
     }
 

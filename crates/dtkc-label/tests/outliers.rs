@@ -66,7 +66,8 @@ fn the_summary_and_the_gallery_tell_of_them() {
     let count = above(&expected);
     let arguments = ["--model", "model.onnx", "--input", "photos", "--output", "out.csv", "--gallery", "page.html"];
     let said = place.run(arguments).ok();
-    let sentence = format!("{count} images are unlike anything in the training set");
+    let share = 100.0 * count as f64 / expected.len() as f64;
+    let sentence = format!("{count} images ({share:.1} %) are unlike the training set; of its own images 1.0 % are");
     assert!(said.contains(&sentence), "{}", said);
     let page = place.text("page.html");
     assert!(page.contains("Unlike anything in the training set") && page.contains(&format!("<b>{count}</b> images")));
