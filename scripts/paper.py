@@ -9,8 +9,8 @@ from pathlib import Path
 
 PARTS = [
     ("tables", "Methods side by side", ["tables-mnist", "tables-usps", "tables-coil", "tables-more"], "comparison.md",
-     "The paper's tables: ACC and NMI of the run with the lowest loss, mean and standard deviation of 20 runs. Its figures are in the last columns where the set is "
-     "the paper's; where it gives one figure only, it quotes others."),
+     "The paper's tables: ACC and NMI of the run with the lowest loss, mean and standard deviation of 20 runs. Its figures are in the last columns; where it gives "
+     "one figure only, it quotes others."),
     ("lambda", "The weight of the companion objectives", ["lambda"], "sweep.md",
      "The paper: the best of 20 runs is highest at .01 (.943); the means, .71 to .77, do not depend on it."),
     ("sigma", "The width of the kernels", ["sigma"], "sweep.md",

@@ -16,7 +16,10 @@ pub fn not_an_image() -> ItemError {
 /// A format of phones and browsers that no decoder here reads.
 pub fn not_read(format: &str) -> ItemError {
     let remedy = "save it as JPEG or PNG, with `heif-convert` for example";
-    ItemError::new("unsupported", format_args!("the file is a {format} image, which is not read; {remedy}"))
+    ItemError::new(
+        "unsupported",
+        format_args!("the file holds an image in the format {format}, which is not read; {remedy}"),
+    )
 }
 
 /// A known format, but a variant of it that the decoder lacks; `reason` has the decoder's words.
@@ -102,7 +105,7 @@ mod tests {
             ),
             (
                 not_read("HEIC"),
-                "unsupported: the file is a HEIC image, which is not read; \
+                "unsupported: the file holds an image in the format HEIC, which is not read; \
                  save it as JPEG or PNG, with `heif-convert` for example",
             ),
             (

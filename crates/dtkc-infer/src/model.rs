@@ -57,6 +57,11 @@ impl ModelFile {
         Ok(Self { name: name.into(), path: None, bytes: bytes.into(), metadata, largest })
     }
 
+    /// The same file with other content: what it is called and where it lies stay.
+    pub fn with_bytes(&self, bytes: Vec<u8>) -> Result<Self, InferError> {
+        Ok(Self { name: self.name.clone(), path: self.path.clone(), ..Self::from_bytes(&self.name, bytes)? })
+    }
+
     /// The bundled models that [`ModelFile::open`] finds, by name.
     pub fn bundled() -> Vec<String> {
         let files = folders().into_iter().flat_map(|folder| files_in(&folder)).filter(|path| ends_in_onnx(path));

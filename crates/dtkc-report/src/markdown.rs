@@ -11,6 +11,14 @@ use crate::words::{self, gap_text, number, percent};
 pub fn markdown(report: &Report) -> String {
     let about = &report.about;
     let mut out = format!("# {}: clusters\n\n", plain(&about.dataset));
+    if report.clusters.is_empty() {
+        let _ = writeln!(out, "{}\n", plain(&words::without_clusters(about)));
+        for note in &report.notes {
+            let _ = writeln!(out, "> {}\n", plain(note));
+        }
+        restarts(&mut out, report);
+        return out;
+    }
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,
@@ -152,7 +160,13 @@ fn pairs(out: &mut String, report: &Report) {
         *out += "## May be one\n\n";
         for pair in &report.alike {
             let [a, b] = pair.clusters;
-            let _ = writeln!(out, "- {a} and {b}: gap {}, {}", gap_text(pair.gap), words::gap(pair.gap));
+            let _ = writeln!(
+                out,
+                "- {a} and {b}: gap {}, {} (`{}`)",
+                gap_text(pair.gap),
+                words::gap(pair.gap),
+                words::merge([a, b])
+            );
         }
         *out += "\n";
     }
@@ -162,9 +176,10 @@ fn pairs(out: &mut String, report: &Report) {
             let gap = gap_text(mixed.gap);
             let _ = writeln!(
                 out,
-                "- {}: gap {gap} between its halves, the smaller one has {}",
+                "- {}: gap {gap} between its halves, the smaller one has {} (`{}`)",
                 mixed.cluster,
-                percent(mixed.smaller)
+                percent(mixed.smaller),
+                words::split(mixed.cluster)
             );
         }
         *out += "\n";

@@ -1,5 +1,7 @@
 //! What measures mean, in plain words, and numbers as text.
 
+use crate::model::About;
+
 /// What a measure over the epochs tells; nothing for one that nobody described.
 pub fn measure(name: &str, stage: Option<&str>) -> &'static str {
     if stage.is_some() && name == "loss" {
@@ -38,6 +40,19 @@ pub const NO_GAP: f64 = 3.0;
 /// A gap above this is clear.
 pub const CLEAR_GAP: f64 = 4.5;
 
+/// What a run is about that has no clusters yet.
+pub fn without_clusters(about: &About) -> String {
+    format!(
+        "{} {} ({}), to be sorted into {} by {} ({}): there are none yet, only what training has written down so far.",
+        dtkc_human::count(about.items as u64),
+        about.kind,
+        about.shape,
+        dtkc_human::many(about.clusters, "cluster"),
+        about.method,
+        about.preset
+    )
+}
+
 /// What a gap between two groups means.
 pub fn gap(width: f64) -> &'static str {
     match width {
@@ -45,6 +60,16 @@ pub fn gap(width: f64) -> &'static str {
         width if width < CLEAR_GAP => "hardly a gap between them",
         _ => "a clear gap between them",
     }
+}
+
+/// The command that makes one cluster of two in a run's model file.
+pub fn merge([a, b]: [usize; 2]) -> String {
+    format!("dtkc-train clusters RUN/model.onnx --merge {a},{b}")
+}
+
+/// The command that makes two clusters of one there.
+pub fn split(cluster: usize) -> String {
+    format!("dtkc-train clusters RUN/model.onnx --split {cluster} --data DATA.h5")
 }
 
 /// A part of a whole as percent. 99.96 % must not read as all.

@@ -40,14 +40,18 @@ fn markdown_has_the_facts_in_tables_that_hold() {
         "## Warnings",
         "| 1 (chosen) | 40 | 11 |",
         "## May be one\n\n- 0 and 1: gap 2.9, no gap",
+        "--merge 0,1`)",
         "ACC 0.970",
     ] {
         assert!(text.contains(part), "{part} is missing: {text}");
     }
     assert!(text.contains("a\\|b c"), "{text}");
     assert!(!text.contains("base64"));
+    let (alike, doubts) = (Vec::new(), Vec::new());
+    let calm = dtkc_report::markdown(&Report { alike, doubts, mixed: Vec::new(), ..report });
+    assert!(calm.contains("None.") && !calm.contains("## May be"), "{calm}");
     let empty = dtkc_report::markdown(&Report::default());
-    assert!(empty.contains("None.") && !empty.contains("## May be"), "{empty}");
+    assert!(empty.contains("there are none yet") && !empty.contains("##"), "{empty}");
 }
 
 #[test]

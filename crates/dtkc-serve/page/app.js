@@ -3,7 +3,7 @@
 import { $, el, note, percent, plural } from "./dom.js";
 import { fromFiles, fromTransfer } from "./files.js";
 import { Groups, isUnlike, sorted } from "./groups.js";
-import { Viewer, askKey } from "./dialogs.js";
+import { Viewer, askKey, askMerge } from "./dialogs.js";
 import * as service from "./service.js";
 import { csv, download } from "./table.js";
 
@@ -18,7 +18,7 @@ const IMAGE_TYPES = $("files").accept;
 let drawing = false;
 const state = { images: [], models: [], limits: null, model: null, running: null, waiting: [] };
 
-const groups = new Groups({ open: (image) => viewer.open(image), rename });
+const groups = new Groups({ open: (image) => viewer.open(image), rename, merge });
 const viewer = new Viewer({
   list: ordered,
   clusterName: (id) => state.model.clusters[id].name,
@@ -49,11 +49,11 @@ async function loadModels() {
 }
 
 /** Whatever was found belongs to a model that is no longer there: all images are sorted again by the new one. */
-function startOver() {
+function startOver(why = "The model was replaced by another one; your images are sorted again.") {
   stop();
   viewer.close();
   forgetResults();
-  note("The model was replaced by another one; your images are sorted again.");
+  note(why);
   loadModels();
 }
 
@@ -93,9 +93,17 @@ function useModel(model) {
   ];
   const list = el("dl");
   for (const [term, text] of rows) if (text) list.append(el("dt", {}, term), el("dd", {}, text));
+  if (model.edits.length > 0) list.append(el("dt", {}, "Changes"), el("dd", {}, model.edits.join("; "), undoButton(model)));
   $("about-text").replaceChildren(list);
   $("about").hidden = false;
   draw();
+}
+
+/** Takes the last change of the clusters back, where that can be done here. */
+function undoButton(model) {
+  if (!model.editable) return null;
+  const last = model.edits.at(-1);
+  return el("button", { id: "undo", type: "button", onclick: () => change({ undo: true }, `Undone: ${last}.`) }, `Undo “${last}”`);
 }
 
 /** What one item of a model is called. */
@@ -219,6 +227,24 @@ async function rename(cluster, name) {
     note(error.message, { bad: true });
   }
   if (state.model === model) draw();
+}
+
+async function merge(cluster) {
+  const other = await askMerge(cluster, state.model.clusters.filter(({ id }) => id !== cluster.id));
+  if (other === null) return;
+  const names = [cluster.name, state.model.clusters[other].name];
+  await change({ merge: [cluster.id, other] }, `“${names.join("” and “")}” are one cluster now.`);
+}
+
+/** Changes the clusters in the model's file; everything is sorted again by what it is then. */
+async function change(what, done) {
+  try {
+    await service.edit(state.model, what);
+    startOver(done);
+  } catch (error) {
+    if (error.code === service.MODEL_CHANGED) return startOver();
+    note(error.message, { bad: true });
+  }
 }
 
 /** Draws once per frame, however many answers came. */

@@ -1,4 +1,4 @@
-// One image in large with the probability of every cluster, and the question for a key.
+// One image in large with the probability of every cluster, and the questions for a key and for what to merge.
 
 import { $, el, hue, percent } from "./dom.js";
 import { UNLIKE } from "./groups.js";
@@ -82,6 +82,22 @@ export class Viewer {
     };
     $("viewer-bars").replaceChildren(...top.map(bar));
   }
+}
+
+/** Asks which of `others` a cluster should be merged with; null where none should. */
+export function askMerge(cluster, others) {
+  const dialog = $("merge");
+  $("merge-title").textContent = `Merge “${cluster.name}” with`;
+  $("merge-with").replaceChildren(...others.map(({ id, name }) => el("option", { value: String(id) }, name)));
+  dialog.returnValue = "cancel";
+  dialog.showModal();
+  $("merge-with").focus();
+  $("merge-cancel").onclick = () => dialog.close("cancel");
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      resolve(dialog.returnValue === "ok" ? Number($("merge-with").value) : null);
+    }, { once: true });
+  });
 }
 
 /** Asks for a key; null where the user does not want to give one. */

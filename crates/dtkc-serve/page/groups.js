@@ -10,9 +10,10 @@ const MOST_CHIPS = 60;
 export const UNLIKE = "unlike anything in the training set";
 
 export class Groups {
-  /** `open(image)` shows one image, `rename(cluster, name)` saves a name. */
-  constructor({ open, rename }) {
+  /** `open(image)` shows one image, `rename(cluster, name)` saves a name, `merge(cluster)` asks with which other one. */
+  constructor({ open, rename, merge }) {
     this.open = open;
+    this.merge = merge;
     this.rename = rename;
     this.shown = new Map();
     this.sections = new Map();
@@ -48,9 +49,11 @@ export class Groups {
   }
 
   section(cluster, images, total) {
-    const cached = this.sections.get(cluster.id) ?? newSection(cluster, (title) => this.edit(cluster, title));
+    const cached = this.sections.get(cluster.id) ?? newSection(cluster, (title) => this.edit(cluster, title), () => this.merge(cluster));
     this.sections.set(cluster.id, cached);
-    const { section, name, count, detail, list, more } = cached;
+    const { section, name, count, detail, join, list, more } = cached;
+    join.hidden = !this.model.editable || this.model.k < 3;
+    join.setAttribute("aria-label", `Merge ${cluster.name} with another cluster`);
     if (name.textContent !== cluster.name) name.textContent = cluster.name;
     name.setAttribute("aria-label", `${cluster.name}, rename`);
     count.textContent = plural(images.length, this.one);
@@ -148,13 +151,14 @@ export class Groups {
   }
 }
 
-function newSection(cluster, edit) {
+function newSection(cluster, edit, merge) {
   const name = el("button.name", { type: "button", title: "Rename" }, cluster.name);
   name.addEventListener("click", () => edit(name));
   const [count, detail, list, more] = [el("span.count"), el("span.detail"), el("ul.thumbs"), el("div.more", { hidden: true })];
-  const head = el("header", {}, el("span.dot"), el("h2", {}, name), count, detail);
+  const join = el("button.quiet.join", { type: "button", hidden: true, onclick: merge }, "Merge…");
+  const head = el("header", {}, el("span.dot"), el("h2", {}, name), count, detail, join);
   const section = el("section.cluster", { "--hue": hue(cluster.id), id: `cluster-${cluster.id}` }, head, list, more);
-  return { section, name, count, detail, list, more };
+  return { section, name, count, detail, join, list, more };
 }
 
 function failedSection(images, one) {

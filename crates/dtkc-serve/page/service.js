@@ -107,10 +107,16 @@ async function content(model, files) {
   return { body: form };
 }
 
+/** `change` is `{ merge: [id, id] }` or `{ undo: true }`. */
+export const edit = (model, change) =>
+  call(`${modelPath(model.name)}/edits`, { method: "POST", headers: forModel(model), body: JSON.stringify(change) });
+
+/** Only for the clusters that the page shows: those of another file mean something else. */
+const forModel = (model) => ({ "content-type": "application/json", "if-match": `"${model.fingerprint}"` });
+
 export const rename = (model, cluster, name) =>
   call(`${modelPath(model.name)}/clusters/${cluster}`, {
     method: "PUT",
-    // Only for the clusters that the page shows: those of another file mean something else.
-    headers: { "content-type": "application/json", "if-match": `"${model.fingerprint}"` },
+    headers: forModel(model),
     body: JSON.stringify({ name }),
   });

@@ -167,6 +167,10 @@ pub struct ServeConfig {
     #[arg(long, value_name = "FOLDER", env = "DTKC_STATE_DIR")]
     pub state_dir: Option<PathBuf>,
 
+    /// Let clients merge clusters, and take that back, in the model files themselves
+    #[arg(long, env = "DTKC_ALLOW_EDITS", value_parser = clap::builder::BoolishValueParser::new())]
+    pub allow_edits: bool,
+
     /// Certificate chain (PEM) for HTTPS
     #[arg(long, value_name = "FILE", env = "DTKC_TLS_CERT", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,

@@ -197,11 +197,25 @@ pub enum ApiError {
     #[error("the model was not reloaded and the old one keeps serving: {0}")]
     BadModelFile(String),
     /// The client means a model file that is no longer there.
-    #[error("the model was replaced by another file; read /v1/models again and name its clusters")]
+    #[error("the model was replaced by another file; read /v1/models again and look at its clusters")]
     ModelChanged,
     /// The side file with the names cannot be written.
     #[error("the name was not kept: {0}; make the folder writable or start with --state-dir")]
     NotSaved(String),
+    /// Model files are not to be changed.
+    #[error(
+        "clusters are not merged here; start the service with --allow-edits, or use `dtkc-train clusters` on the model file"
+    )]
+    EditsOff,
+    /// The model comes with the programs.
+    #[error("'{0}' is a bundled model, which stays as it is; copy its file and serve the copy to merge clusters")]
+    Bundled(String),
+    /// The clusters cannot be edited like that.
+    #[error("the clusters were not changed: {0}")]
+    BadEdit(String),
+    /// The edited model file cannot be written.
+    #[error("the clusters were not changed: the model file cannot be written; make its folder writable")]
+    EditNotSaved,
     /// ONNX Runtime failed.
     #[error("inference failed: {0}")]
     Inference(String),
@@ -258,7 +272,10 @@ impl ApiError {
             Self::ReloadRunning => "reload_running",
             Self::BadModelFile(_) => "bad_model_file",
             Self::ModelChanged => "model_changed",
-            Self::NotSaved(_) => "not_saved",
+            Self::NotSaved(_) | Self::EditNotSaved => "not_saved",
+            Self::EditsOff => "edits_off",
+            Self::Bundled(_) => "bundled_model",
+            Self::BadEdit(_) => "bad_edit",
             Self::Inference(_) => "inference_failed",
             Self::Internal => "internal",
         }
@@ -303,14 +320,17 @@ impl ResponseError for ApiError {
             | Self::UnpackedTooLarge { .. }
             | Self::AnswerTooLarge { .. }
             | Self::TooManyImages { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BadZip(_) | Self::BadTable(_) | Self::NoImages | Self::BadImage(_) | Self::BadName(_) => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
+            Self::BadZip(_)
+            | Self::BadTable(_)
+            | Self::NoImages
+            | Self::BadImage(_)
+            | Self::BadName(_)
+            | Self::BadEdit(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::WrongType(_) | Self::NoSequenceType(_) | Self::NotJsonType(_) | Self::WrongEncoding(_) => {
                 StatusCode::UNSUPPORTED_MEDIA_TYPE
             }
             Self::NoKey | Self::WrongKey => StatusCode::UNAUTHORIZED,
-            Self::CrossSite => StatusCode::FORBIDDEN,
+            Self::CrossSite | Self::EditsOff => StatusCode::FORBIDDEN,
             Self::WrongHost(_) => StatusCode::MISDIRECTED_REQUEST,
             // As nginx calls it: the only one who could read a standard one is not there.
             Self::ClientGone => StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST),
@@ -324,8 +344,10 @@ impl ResponseError for ApiError {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Self::ModelChanged => StatusCode::PRECONDITION_FAILED,
-            Self::ReloadRunning | Self::BadModelFile(_) => StatusCode::CONFLICT,
-            Self::NotSaved(_) | Self::Inference(_) | Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::ReloadRunning | Self::BadModelFile(_) | Self::Bundled(_) => StatusCode::CONFLICT,
+            Self::NotSaved(_) | Self::EditNotSaved | Self::Inference(_) | Self::Internal => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
         }
     }
 

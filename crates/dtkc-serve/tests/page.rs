@@ -221,6 +221,51 @@ fn a_replaced_model_is_noticed_and_the_images_are_sorted_again() {
     assert_eq!(browser.log(), Vec::<String>::new());
 }
 
+/// Two clusters become one in the model's file, the images are sorted again, and all of it is taken back.
+#[test]
+fn clusters_are_merged_and_parted_again() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&["--allow-edits"]);
+    let files: Vec<std::path::PathBuf> = (0..12)
+        .map(|n| {
+            let path = server.folder.path().join(format!("digit {n}.png"));
+            std::fs::write(&path, drawing(12, n)).unwrap();
+            path
+        })
+        .collect();
+    browser.open(&server.url);
+    browser.wait(READY);
+    let files: Vec<&std::path::Path> = files.iter().map(|f| f.as_path()).collect();
+    browser.choose("#files", &files);
+    browser.wait(&done(12));
+    let shown = "[...document.querySelectorAll('#results .cluster')].map((c) => c.id)";
+    let first = browser.run(&format!("return {shown}[0]"));
+    let first = first.as_str().unwrap();
+    browser.click(&format!("#{first} .join"));
+    browser.wait("document.querySelector('#merge').open");
+    assert_eq!(browser.run("return document.querySelectorAll('#merge-with option').length"), json!(K - 1));
+    browser.screenshot("9-merge");
+    browser.press(ESCAPE);
+    browser.wait("!document.querySelector('#merge').open");
+    assert_eq!(server.get("/v1/models/small").json()["k"], K, "Escape merges nothing");
+    browser.click(&format!("#{first} .join"));
+    browser.wait("document.querySelector('#merge').open");
+    browser.click("#merge button[value=ok]");
+    browser.wait(&format!("{} && document.querySelector('#figures').textContent.includes('of {}')", done(12), K - 1));
+    assert_eq!(server.get("/v1/models/small").json()["k"], K - 1);
+    for n in 0..12 {
+        let expected = server.post("/v1/assign", "image/png", &drawing(12, n)).json()["images"][0]["cluster"].clone();
+        let place = format!("return document.querySelector('[title=\"digit {n}.png\"]').closest('.cluster').id");
+        assert_eq!(browser.run(&place), json!(format!("cluster-{expected}")), "digit {n}");
+    }
+    browser.run("document.querySelector('#about').open = true");
+    browser.screenshot("10-merged");
+    browser.click("#undo");
+    browser.wait(&format!("{} && document.querySelector('#figures').textContent.includes('of {K}')", done(12)));
+    assert_eq!(browser.run("return document.querySelector('#undo')"), json!(null));
+    assert_eq!(browser.log(), Vec::<String>::new());
+}
+
 #[test]
 fn a_key_is_asked_for_and_remembered() {
     let Some(browser) = Browser::start() else { return };

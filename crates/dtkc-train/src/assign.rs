@@ -7,6 +7,7 @@ use dtkc_metrics::Scores;
 
 use crate::error::TrainError;
 use crate::monitor::argmax;
+use crate::spread::spread;
 
 /// Items per forward pass in evaluation, at least: no more than a training step has, whose memory is planned for.
 const CHUNK: usize = 120;
@@ -41,8 +42,7 @@ const SAMPLE: usize = 5000;
 impl Assigned {
     /// The clusters of items that are spread evenly over the set; the same items for sets of one size.
     pub fn sample(&self) -> Vec<u32> {
-        let (all, count) = (self.clusters.len(), self.clusters.len().min(SAMPLE));
-        (0..count).map(|i| self.clusters[i * all / count].max(0) as u32).collect()
+        spread(self.clusters.len(), SAMPLE).map(|item| self.clusters[item].max(0) as u32).collect()
     }
 }
 

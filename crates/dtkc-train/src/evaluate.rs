@@ -7,6 +7,7 @@ use std::path::Path;
 
 use dtkc_human as human;
 use dtkc_metrics::Confusion;
+use dtkc_observe::Observer;
 use serde::Serialize;
 
 use crate::assign;
@@ -57,9 +58,20 @@ pub struct Evaluation {
 }
 
 /// Runs a saved network over the dataset at `path`.
-pub fn evaluate(saved: &Saved, path: &Path) -> Result<Evaluation, TrainError> {
+pub fn evaluate(saved: &Saved, path: &Path, observer: &dyn Observer) -> Result<Evaluation, TrainError> {
     let dataset = saved.dataset(path)?;
-    let mut assigned = assign::assign(saved.learner.as_ref(), dataset.len(), in_order(&dataset))?;
+    observer.begin("look at items", dataset.kind().noun(), Some(dataset.len() as u64));
+    let batches = in_order(&dataset).map(|batch| match observer.stop() {
+        true => Err(TrainError::Stopped),
+        false => {
+            let batch = batch?;
+            observer.advance(batch.len() as u64);
+            Ok(batch)
+        }
+    });
+    let assigned = assign::assign(saved.learner.as_ref(), dataset.len(), batches);
+    observer.end();
+    let mut assigned = assigned?;
     saved.renumber(&mut assigned.clusters);
     let k = saved.order.len();
     let shares = dtkc_metrics::shares(&assigned.clusters, k);

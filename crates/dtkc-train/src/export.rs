@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
+use dtkc_observe::Observer;
 use dtkc_onnx::{Cluster, ImageInput, InputSpec, Metadata, Network, Parity, Provenance};
 use serde::Serialize;
 
@@ -14,6 +15,7 @@ use crate::error::TrainError;
 use crate::outliers::{self, Seen};
 use crate::parity::{self, Pair};
 use crate::saved::Saved;
+use crate::spread::spread;
 
 /// Items of the training set on which both are compared.
 const COMPARED: usize = 500;
@@ -47,7 +49,7 @@ pub struct Exported {
 }
 
 /// Writes the model file of a finished restart, after ONNX Runtime has given the same answers as burn.
-pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainError> {
+pub fn export(saved: &Saved, options: &ExportOptions, observer: &dyn Observer) -> Result<Exported, TrainError> {
     let runtime = Runtime::find(options.onnxruntime.as_deref())?;
     let mut network = saved.learner.freeze();
     network.reorder_clusters(&saved.order)?;
@@ -56,7 +58,7 @@ pub fn export(saved: &Saved, options: &ExportOptions) -> Result<Exported, TrainE
     let dataset = saved.dataset(options.data.as_deref().unwrap_or(&saved.config.data.path))?;
     let batch = sample(&dataset)?;
     let width = network.embedding_size()?;
-    let outlier = outliers::measure(&Seen::of_learner(saved.learner.as_ref(), &dataset, width, outliers::ITEMS)?)?;
+    let outlier = outliers::measure(&Seen::of_learner(saved.learner.as_ref(), &dataset, width, observer)?)?;
     let write = |metadata: &Metadata| {
         let bytes = match &backbone {
             Some(backbone) => dtkc_onnx::join(&backbone.graph, &network, metadata),
@@ -153,8 +155,7 @@ impl Joined {
 
 /// Items spread evenly over the dataset.
 fn sample(dataset: &Dataset) -> Result<Batch, TrainError> {
-    let count = dataset.len().min(COMPARED);
-    let indices: Vec<usize> = (0..count).map(|i| i * dataset.len() / count).collect();
+    let indices: Vec<usize> = spread(dataset.len(), COMPARED).collect();
     Ok(Batch { items: dataset.items(&indices)?, indices })
 }
 

@@ -48,6 +48,7 @@ pub mod resources;
 pub mod restart;
 pub mod run_dir;
 pub mod saved;
+mod spread;
 pub mod summary;
 pub mod sweep;
 pub mod trainer;

@@ -125,6 +125,34 @@ fn a_run_that_was_stopped_shows_what_it_has() {
 }
 
 #[test]
+fn a_run_that_was_stopped_before_it_had_clusters_shows_its_curves() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 60, true);
+    let run = place.path("run");
+    let long = ["--set", "pretraining.epochs=100000"];
+    let mut child = small::fit(Method::Dec, &data, &run, &long).spawn().unwrap();
+    let log = run.join("log.jsonl");
+    let epochs = || std::fs::read_to_string(&log).ok().filter(|text| text.lines().count() >= 4);
+    dtkc_testing::wait_for("some epochs of pretraining", epochs);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    program().arg("report").arg(&run).assert().success();
+    let html = page(&run.join("report.html"));
+    assert!(html.contains("<b>pretraining: loss</b>") && html.contains("has no clusters yet"));
+    for part in ["clusters", "pairs", "map", "agreement", "labels"] {
+        assert!(!html.contains(&format!("<section id=\"{part}\"")), "{part}");
+    }
+    assert!(!html.contains("found by"), "nothing was found");
+    assert_eq!(facts(&run, &[])["clusters"], serde_json::json!([]));
+    let notes = place.path("notes.md");
+    program().arg("report").arg(&run).arg("--out").arg(&notes).assert().success();
+    assert!(std::fs::read_to_string(&notes).unwrap().contains("to be sorted into 3 clusters by dec"));
+    let (code, text) =
+        failure(program().arg("report").arg(&run).arg("--out").arg(&data).arg("--format").arg("md").arg("--force"));
+    assert_eq!((code, text.lines().count()), (2, 1), "{text}");
+}
+
+#[test]
 fn many_clusters_some_of_them_empty() {
     let place = Place::new();
     let data = place.dataset("a.h5", 240, true);

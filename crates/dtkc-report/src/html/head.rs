@@ -4,12 +4,16 @@ use dtkc_human::{count, many};
 
 use super::text::{escape, sentence};
 use crate::model::{About, Doubt, Report, Restart};
-use crate::words::{agreement, number, percent};
+use crate::words::{agreement, number, percent, without_clusters};
 
 pub fn section(report: &Report) -> String {
     let about = &report.about;
     let notes: String =
         report.notes.iter().map(|note| format!("<p class=\"note\">{}</p>", escape(&sentence(note)))).collect();
+    if report.clusters.is_empty() {
+        let lead = escape(&without_clusters(about));
+        return format!("<div class=\"card\"><p class=\"lead\">{lead}</p>{notes}</div>\n{}", restarts(report));
+    }
     format!(
         "<div class=\"card\"><p class=\"lead\">{}</p>{notes}<dl class=\"facts\">{}</dl></div>\n{}{}",
         lead(about),

@@ -2,7 +2,7 @@
 
 use super::text::{chip, color, strip};
 use crate::model::{Alike, Mixed, Report};
-use crate::words::{gap, gap_text, percent};
+use crate::words::{gap, gap_text, merge, percent, split};
 
 pub fn section(report: &Report) -> String {
     let k = report.about.clusters;
@@ -12,14 +12,14 @@ pub fn section(report: &Report) -> String {
         out += &format!(
             "<div class=\"card\"><h2>May be one</h2><p class=\"hint\">Pairs of clusters next to each other. The drawing counts items on the way from the \
              middle of one to the middle of the other; with nothing between two hills they are two things, with one hill they may be one thing that was cut. \
-             The pictures are those next to the other cluster. If they look alike: fewer clusters, or give both the same name.</p><div class=\"pairs\">{cards}</div></div>\n"
+             The pictures are those next to the other cluster. If they look alike: fewer clusters, or make one of them in the model file with the command below.</p><div class=\"pairs\">{cards}</div></div>\n"
         );
     }
     if !report.mixed.is_empty() {
         let cards: String = report.mixed.iter().map(|cluster| mixed(cluster, k)).collect();
         out += &format!(
             "<div class=\"card\"><h2>May be two</h2><p class=\"hint\">Clusters that fall into two when they are cut where they are widest. If the halves show \
-             different things: more clusters.</p><div class=\"pairs\">{cards}</div></div>\n"
+             different things: more clusters, or cut this one in the model file with the command below.</p><div class=\"pairs\">{cards}</div></div>\n"
         );
     }
     out
@@ -33,27 +33,29 @@ fn alike(pair: &Alike, k: usize) -> String {
         String::new()
     };
     format!(
-        "<article><h3>{} and {}</h3><p>Gap {}: {}.{torn}</p>{}{}{}</article>",
+        "<article><h3>{} and {}</h3><p>Gap {}: {}.{torn}</p>{}{}{}<p><code>{}</code></p></article>",
         chip(a, k),
         chip(b, k),
         gap_text(pair.gap),
         gap(pair.gap),
         bars(&pair.bars, [&color(a, k), &color(b, k)]),
         strip(&format!("in {a}, towards {b}"), "", &pair.shots[0]),
-        strip(&format!("in {b}, towards {a}"), "", &pair.shots[1])
+        strip(&format!("in {b}, towards {a}"), "", &pair.shots[1]),
+        merge([a, b])
     )
 }
 
 fn mixed(cluster: &Mixed, k: usize) -> String {
     format!(
-        "<article><h3>{}</h3><p>Gap {} between its halves: {}. The smaller half has {} of its items.</p>{}{}{}</article>",
+        "<article><h3>{}</h3><p>Gap {} between its halves: {}. The smaller half has {} of its items.</p>{}{}{}<p><code>{}</code></p></article>",
         chip(cluster.cluster, k),
         gap_text(cluster.gap),
         gap(cluster.gap),
         percent(cluster.smaller),
         bars(&cluster.bars, [&color(cluster.cluster, k), "var(--soft)"]),
         strip("one half", "", &cluster.shots[0]),
-        strip("the other half", "", &cluster.shots[1])
+        strip("the other half", "", &cluster.shots[1]),
+        split(cluster.cluster)
     )
 }
 

@@ -1,10 +1,12 @@
 //! The models that are served, each under its name.
 
+mod edits;
 mod names;
 mod slot;
 
 use std::path::Path;
 
+pub use edits::Change;
 pub use names::clean as clean_name;
 pub use slot::{Reloaded, Served, Slot, queue_full};
 

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use dtkc_files::Lock;
 use dtkc_infer::{InferError, ModelFile, Runtime};
 
+use super::edits::Change;
 use super::names::SideFile;
 use crate::engine::{Answered, Engine, EngineOptions, Order, Refused};
 use crate::error::ApiError;
@@ -133,6 +135,53 @@ impl Slot {
         served.engine.set(engine).map_err(|_| ApiError::Internal)?;
         self.replace(served);
         Ok(Reloaded::Swapped)
+    }
+
+    /// Whether the file is the user's own, and not one that came with the programs.
+    pub fn is_own_file(&self) -> bool {
+        self.served().model.path() == Some(Path::new(&self.source))
+    }
+
+    /// Changes the clusters in the model's own file, which serves from then on, as after a reload. `meant` is the file that the
+    /// client knows. On any failure the file and what serves stay as they are. Blocks.
+    pub fn edit(
+        &self,
+        meant: &Served,
+        change: &Change,
+        runtime: &Runtime,
+        options: &EngineOptions,
+        metrics: &Metrics,
+    ) -> Result<(), ApiError> {
+        let Ok(_guard) = self.reloading.try_lock() else { return Err(ApiError::ReloadRunning) };
+        if !self.is_own_file() {
+            return Err(ApiError::Bundled(self.name.clone()));
+        }
+        let not_saved = |error: &dyn std::fmt::Display| {
+            tracing::error!(model = self.name, "the clusters were not changed: {error}");
+            ApiError::EditNotSaved
+        };
+        let path = Path::new(&self.source);
+        // Another server may serve the same file: one at a time.
+        let _lock = Lock::wait(&path.with_extension("onnx.lock")).map_err(|error| not_saved(&error))?;
+        let model = ModelFile::open(path).map_err(|error| self.bad_file(&error))?;
+        let served = self.served();
+        served.engine()?;
+        if [&meant.fingerprint, &model.fingerprint()].iter().any(|other| **other != served.fingerprint) {
+            return Err(ApiError::ModelChanged);
+        }
+        let given = served.side_file.read().map_err(|error| self.bad_start(&error.to_string()))?;
+        let bytes = change.apply(model.bytes(), model.metadata(), &given)?;
+        let model = model.with_bytes(bytes).map_err(|error| self.bad_file(&error))?;
+        let next =
+            Served::new(&self.name, model, self.state_dir.as_deref(), metrics).map_err(|e| self.bad_start(&e))?;
+        let engine = Engine::start(runtime, &next.model, options, &next.metrics).map_err(|e| self.bad_start(&e))?;
+        next.engine.set(engine).map_err(|_| ApiError::Internal)?;
+        if let Err(error) = dtkc_files::write(path, next.model.bytes()) {
+            next.close();
+            return Err(not_saved(&error));
+        }
+        self.replace(next);
+        Ok(())
     }
 
     /// Takes the model out of service: what was accepted is still answered.

@@ -5,7 +5,7 @@ mod common;
 use utoipa::OpenApi;
 
 use self::common::{Common, PerModel};
-use crate::routes::{assign, clusters, health, models, v2};
+use crate::routes::{assign, clusters, edits, health, models, v2};
 
 /// Collects what the handlers say about themselves.
 #[derive(OpenApi)]
@@ -22,6 +22,7 @@ use crate::routes::{assign, clusters, health, models, v2};
         models::show,
         models::reload,
         clusters::rename,
+        edits::edit,
         v2::metadata::server,
         v2::metadata::live,
         v2::metadata::ready,

@@ -12,8 +12,8 @@ use crate::models::{Served, clean_name};
 use crate::routes::assign::mark_model;
 use crate::state::State;
 
-/// No name needs more.
-const LARGEST_BODY: u64 = 16 << 10;
+/// No name and no change of clusters needs more.
+pub(crate) const LARGEST_BODY: u64 = 16 << 10;
 
 /// The name for a cluster.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -91,8 +91,8 @@ pub async fn rename(
     Ok(response)
 }
 
-/// Whoever says in `If-Match` which file the name is meant for does not name a cluster of another one.
-fn check_model(headers: &HeaderMap, served: &Served) -> Result<(), ApiError> {
+/// Whoever says in `If-Match` which file is meant does not change the clusters of another one.
+pub(crate) fn check_model(headers: &HeaderMap, served: &Served) -> Result<(), ApiError> {
     let Some(wanted) = headers.get(IF_MATCH) else { return Ok(()) };
     let is_ours = |tag: &str| tag == "*" || tag.trim_matches('"') == served.fingerprint;
     let is_meant = wanted.to_str().is_ok_and(|tags| tags.split(',').map(str::trim).any(is_ours));

@@ -3,6 +3,7 @@
 pub mod assign;
 pub mod clusters;
 pub mod docs;
+pub mod edits;
 pub mod health;
 pub mod models;
 pub mod page;
@@ -49,6 +50,7 @@ fn guarded(config: &mut ServiceConfig) {
         .service(post("/v1/models/{model}/assign").route(web::post().to(assign::assign_with)))
         .service(get("/v1/models").route(read().to(models::list)))
         .service(get("/v1/models/{model}").route(read().to(models::show)))
+        .service(post("/v1/models/{model}/edits").route(web::post().to(edits::edit)))
         .service(post("/v1/models/{model}/reload").route(web::post().to(models::reload)))
         .service(
             Resource::new("/v1/models/{model}/clusters/{cluster}")

@@ -69,6 +69,11 @@ pub struct Model {
     pub clusters: Vec<Cluster>,
     /// Scores when the model was exported.
     pub metrics: BTreeMap<String, f64>,
+    /// Changes of the clusters since training, the last one at the end.
+    #[schema(example = json!(["merge 3,7"]))]
+    pub edits: Vec<String>,
+    /// Whether clusters can be merged here.
+    pub editable: bool,
     /// Where the model comes from.
     pub provenance: Provenance,
     /// SHA-256 of the model file.
@@ -227,7 +232,7 @@ pub(crate) fn reload_model(state: &State, name: &str) -> Result<Reloaded, ApiErr
     result
 }
 
-fn describe(slot: &Slot, config: &ServeConfig) -> Model {
+pub(crate) fn describe(slot: &Slot, config: &ServeConfig) -> Model {
     let served = slot.served();
     let (metadata, names) = (served.model.metadata(), served.cluster_names());
     let kind = served.model.shape().kind();
@@ -261,6 +266,8 @@ fn describe(slot: &Slot, config: &ServeConfig) -> Model {
         outlier_threshold: metadata.outlier.map(|outlier| outlier.threshold),
         clusters: metadata.clusters.iter().enumerate().map(cluster).collect(),
         metrics: metadata.metrics.clone(),
+        edits: metadata.edits.iter().map(|past| past.what.clone()).collect(),
+        editable: config.allow_edits && slot.is_own_file(),
         provenance: Provenance {
             method: from.method,
             preset: from.preset,

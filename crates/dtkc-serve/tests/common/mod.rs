@@ -126,7 +126,11 @@ impl Server {
     }
 
     pub fn in_folder(folder: tempfile::TempDir, args: &[&str]) -> Self {
-        let mut command = command();
+        Self::of(command(), folder, args)
+    }
+
+    /// Of a command that has its environment already.
+    pub fn of(mut command: Command, folder: tempfile::TempDir, args: &[&str]) -> Self {
         command.args(["--port", "0", "--log-level", "warn"]).args(args);
         if !args.contains(&"--workers") {
             command.args(["--workers", "1"]);

@@ -4,15 +4,14 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use dtkc_cli::Usage;
-use dtkc_files::Sources;
 use dtkc_human as human;
-use dtkc_infer::{ModelFile, Runtime};
+use dtkc_infer::ModelFile;
 use dtkc_onnx::Metadata;
 use dtkc_train::clusters::Wishes;
 use dtkc_train::outliers::{self, Seen};
 use serde::Serialize;
 
+use super::writing::Writing;
 use super::{print, print_json};
 
 const EXAMPLES: &str = "\
@@ -54,15 +53,8 @@ pub(crate) struct Args {
     /// File to write [default: MODEL with .edited.onnx at its end].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The ONNX Runtime library, or the folder that holds it.
-    #[arg(long, value_name = "PATH")]
-    onnxruntime: Option<PathBuf>,
-    /// Replace the file that --out names if it exists; a file that is read is never replaced.
-    #[arg(long)]
-    force: bool,
-    /// Print the clusters as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    writing: Writing,
 }
 
 /// Ids with commas between them.
@@ -125,7 +117,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let out = args.out.clone().unwrap_or_else(|| from.with_extension("edited.onnx"));
     let read = [Some(from), args.data.clone()].into_iter().flatten();
-    Sources::of(read).check(&out, args.force).map_err(|refused| Usage(refused.to_string()))?;
+    args.writing.check(&out, read)?;
     let bytes = match args.undo {
         true => dtkc_onnx::undo(model.bytes())?,
         false => edited(args, &model, &wishes)?,
@@ -138,8 +130,8 @@ fn edited(args: &Args, model: &ModelFile, wishes: &Wishes) -> anyhow::Result<Vec
     let seen = match (&args.data, wishes.split.is_empty()) {
         (Some(data), false) => {
             let dataset = outliers::dataset_for(model, data)?;
-            let runtime = Runtime::find(args.onnxruntime.as_deref())?;
-            Some(Seen::of_model(&runtime, model, &dataset, outliers::ITEMS)?)
+            let runtime = args.writing.runtime()?;
+            Some(Seen::of_model(&runtime, model, &dataset, outliers::ITEMS, &args.writing.terminal())?)
         }
         _ => None,
     };
@@ -151,7 +143,7 @@ fn edited(args: &Args, model: &ModelFile, wishes: &Wishes) -> anyhow::Result<Vec
 }
 
 fn show(args: &Args, listed: Listed) -> anyhow::Result<()> {
-    if args.json { print_json(&listed) } else { print(&listed.text()) }
+    if args.writing.json { print_json(&listed) } else { print(&listed.text()) }
 }
 
 impl Listed {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use dtkc_cli::Terminal;
 use dtkc_train::device::DeviceName;
 use dtkc_train::saved::Saved;
 
@@ -42,6 +43,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     dtkc_ops::set_threads(args.threads);
     let saved = Saved::open(&args.run, args.restart, args.device)?;
     super::warn_unfinished(&saved);
-    let evaluation = dtkc_train::evaluate::evaluate(&saved, &args.data)?;
+    let evaluation = dtkc_train::evaluate::evaluate(&saved, &args.data, &Terminal::new(args.json))?;
     if args.json { print_json(&evaluation) } else { print(&evaluation.text()) }
 }

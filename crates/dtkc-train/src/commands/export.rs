@@ -3,14 +3,13 @@
 use dtkc_item::Resize;
 use std::path::PathBuf;
 
-use dtkc_cli::Usage;
-use dtkc_files::Sources;
 use dtkc_human as human;
 use dtkc_train::device::DeviceName;
 use dtkc_train::export::{self, ExportOptions, Exported};
 use dtkc_train::run_dir;
 use dtkc_train::saved::Saved;
 
+use super::writing::Writing;
 use super::{print, print_json};
 
 const EXAMPLES: &str = "\
@@ -42,15 +41,8 @@ pub(crate) struct Args {
     /// How new images of another size become the network's: fit (pads), stretch or crop [default: as those of the dataset did].
     #[arg(long, value_name = "HOW")]
     resize: Option<Resize>,
-    /// The ONNX Runtime library, or the folder that holds it.
-    #[arg(long, value_name = "PATH")]
-    onnxruntime: Option<PathBuf>,
-    /// Replace the file that --out names if it exists; a file that is read is never replaced.
-    #[arg(long)]
-    force: bool,
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    writing: Writing,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
@@ -58,17 +50,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(out) = &args.out {
         let data = args.data.as_deref().unwrap_or(&saved.config.data.path);
         let refused = run_dir::files_read(&args.run, saved.restart).chain([data.to_owned()]);
-        Sources::of(refused).check(out, args.force).map_err(|refused| Usage(refused.to_string()))?;
+        args.writing.check(out, refused)?;
     }
     let options = ExportOptions {
         out: args.out.clone().unwrap_or_else(|| args.run.join("model.onnx")),
         data: args.data.clone(),
-        onnxruntime: args.onnxruntime.clone(),
+        onnxruntime: args.writing.onnxruntime.clone(),
         resize: args.resize,
     };
-    let exported = export::export(&saved, &options)?;
+    let exported = export::export(&saved, &options, &args.writing.terminal())?;
     super::warn_unfinished(&saved);
-    if args.json { print_json(&exported) } else { print(&line(&exported)) }
+    if args.writing.json { print_json(&exported) } else { print(&line(&exported)) }
 }
 
 /// One line about what was written.

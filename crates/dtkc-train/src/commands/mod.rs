@@ -15,6 +15,7 @@ mod outliers;
 mod report;
 mod resume;
 mod sweep;
+mod writing;
 
 use clap::{Parser, Subcommand};
 use dtkc_cli::Terminal;
@@ -109,6 +110,7 @@ impl Cli {
 fn classify(error: anyhow::Error) -> anyhow::Error {
     match error.downcast_ref::<TrainError>() {
         Some(TrainError::Interrupted(text)) => Interrupted(text.clone()).into(),
+        Some(TrainError::Stopped) => Interrupted("stopped before anything was written".into()).into(),
         Some(TrainError::Setting(_) | TrainError::Config(_) | TrainError::Device { .. }) => {
             Usage(format!("{error:#}")).into()
         }

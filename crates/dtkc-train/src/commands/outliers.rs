@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use dtkc_cli::Usage;
-use dtkc_files::Sources;
 use dtkc_human as human;
-use dtkc_infer::{ModelFile, Runtime};
+use dtkc_infer::ModelFile;
 use dtkc_train::outliers::{self, Seen};
 use serde::Serialize;
 
+use super::writing::Writing;
 use super::{print, print_json};
 
 const EXAMPLES: &str = "\
@@ -37,15 +36,8 @@ pub(crate) struct Args {
     /// Most items to look at, spread evenly over the dataset.
     #[arg(long, value_name = "N", default_value_t = outliers::ITEMS as u32, value_parser = clap::value_parser!(u32).range(1..))]
     items: u32,
-    /// The ONNX Runtime library, or the folder that holds it.
-    #[arg(long, value_name = "PATH")]
-    onnxruntime: Option<PathBuf>,
-    /// Replace the file that --out names if it exists; a file that is read is never replaced.
-    #[arg(long)]
-    force: bool,
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    writing: Writing,
 }
 
 /// What was written.
@@ -60,16 +52,16 @@ struct Made {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let model = ModelFile::open(&args.model)?;
     let read = model.path().map(std::path::Path::to_owned).into_iter().chain([args.data.clone()]);
-    Sources::of(read).check(&args.out, args.force).map_err(|refused| Usage(refused.to_string()))?;
+    args.writing.check(&args.out, read)?;
     let dataset = outliers::dataset_for(&model, &args.data)?;
-    let runtime = Runtime::find(args.onnxruntime.as_deref())?;
-    let seen = Seen::of_model(&runtime, &model, &dataset, args.items as usize)?;
+    let runtime = args.writing.runtime()?;
+    let seen = Seen::of_model(&runtime, &model, &dataset, args.items as usize, &args.writing.terminal())?;
     let outlier = outliers::measure(&seen)?;
     let bytes = dtkc_onnx::with_outlier(model.bytes(), &outlier)?;
     dtkc_files::write(&args.out, &bytes)?;
     let made =
         Made { path: args.out.clone(), bytes: bytes.len(), items: outlier.items, threshold: dtkc_onnx::THRESHOLD };
-    if args.json {
+    if args.writing.json {
         return print_json(&made);
     }
     let (size, items) = (human::bytes(made.bytes as u64), human::count(made.items));

@@ -8,6 +8,7 @@ use dtkc_files::Sources;
 use dtkc_human as human;
 use dtkc_observe::Observer;
 use dtkc_train::TrainError;
+use dtkc_train::config::RunConfig;
 use dtkc_train::device::DeviceName;
 use dtkc_train::report::{self, Asked, Format};
 use dtkc_train::run_dir::{self, RunDir};
@@ -66,7 +67,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         (None, None) => Format::Html,
     };
     let out = args.out.clone().unwrap_or_else(|| args.run.join("report").with_extension(format.extension()));
-    let saved = Saved::open(&args.run, args.restart, args.device)?;
+    let saved = match Saved::open(&args.run, args.restart, args.device) {
+        Err(TrainError::NothingTrained(why)) if args.restart.is_none() && args.data.is_none() => {
+            return begun(args, format, &out, why);
+        }
+        saved => saved?,
+    };
     let data = args.data.clone().unwrap_or_else(|| saved.config.data.path.clone());
     if args.out.is_some() {
         // The model is not read, but nobody would want it to become a page.
@@ -87,6 +93,19 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     };
     let bytes = make(&asked, format, &out, &terminal)?;
     if args.quiet { Ok(()) } else { print(&line(&out, bytes)) }
+}
+
+/// The page of a run that was stopped before it had clusters: what its training has written down so far.
+fn begun(args: &Args, format: Format, out: &Path, why: String) -> anyhow::Result<()> {
+    if args.out.is_some() {
+        let data = RunConfig::read(&run_dir::config_path(&args.run))?.data.path;
+        Sources::of(run_dir::files_read(&args.run, 0).chain([data]))
+            .check(out, args.force)
+            .map_err(|refused| Usage(refused.to_string()))?;
+    }
+    let Some(report) = report::begun(&args.run, &why)? else { return Err(TrainError::NothingTrained(why).into()) };
+    let bytes = report::write(&report, format, out)?;
+    if args.quiet { Ok(()) } else { print(&format!("{}: {why}\n", line(out, bytes).trim_end())) }
 }
 
 /// Whether a dataset is the one that a run was trained on. Where nobody named another, it must be.

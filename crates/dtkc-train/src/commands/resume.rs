@@ -8,7 +8,7 @@ use dtkc_train::device::DeviceName;
 use dtkc_train::export::{self, ExportOptions};
 use dtkc_train::run_dir::RunDir;
 use dtkc_train::saved::Saved;
-use dtkc_train::{pipeline, pretrained};
+use dtkc_train::{TrainError, pipeline, pretrained};
 
 use super::{print, print_json};
 
@@ -108,20 +108,26 @@ pub(crate) fn go_on(run: &RunDir, config: RunConfig, after: &After, terminal: &T
         print(&summary.table())?;
     }
     // The page needs no ONNX Runtime: who has none still gets it.
-    let exported = if after.no_export { Ok(()) } else { export(run, after) };
+    let exported = if after.no_export { Ok(()) } else { export(run, after, terminal) };
     if !after.no_report {
         super::report::at_the_end(run, terminal, after.quiet || after.json)?;
     }
     exported
 }
 
-fn export(run: &RunDir, after: &After) -> anyhow::Result<()> {
+fn export(run: &RunDir, after: &After, terminal: &Terminal) -> anyhow::Result<()> {
     let saved = Saved::open(run.root(), None, DeviceName::CPU)?;
     let options = ExportOptions { out: run.model(), data: None, onnxruntime: after.onnxruntime.clone(), resize: None };
-    let exported = export::export(&saved, &options).map_err(|error| {
+    let exported = export::export(&saved, &options, terminal).map_err(|error| {
         let again = format!("dtkc-train export {}", run.root().display());
-        anyhow::Error::from(error)
-            .context(format!("training is done and saved, only the export failed (try `{again}`)"))
+        match error {
+            TrainError::Stopped => TrainError::Interrupted(format!(
+                "training is done and saved, only the model file was not written; `{again}` writes it"
+            ))
+            .into(),
+            error => anyhow::Error::from(error)
+                .context(format!("training is done and saved, only the export failed (try `{again}`)")),
+        }
     })?;
     if !after.quiet && !after.json {
         print(&super::export::line(&exported))?;

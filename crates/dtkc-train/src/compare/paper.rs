@@ -135,8 +135,17 @@ impl Known {
     }
 }
 
-/// The dataset of the paper that a set is, known by its name and its numbers of items and classes; else why it is none.
-pub fn recognise(set: &SetRecord) -> Result<&'static Known, String> {
+/// A dataset of the paper, by which a set goes.
+#[derive(Debug)]
+pub struct Recognised {
+    /// Which one.
+    pub known: &'static Known,
+    /// What must be said beside its figures, where the set is only a part of it.
+    pub remark: Option<String>,
+}
+
+/// The dataset of the paper that a set is, or is a part of with all classes, known by its name and its numbers; else why it is none.
+pub fn recognise(set: &SetRecord) -> Result<Recognised, String> {
     let plain = |name: &str| name.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect::<String>();
     let names = [plain(&set.name), plain(&set.title)];
     let called = KNOWN.iter().find(|known| names.iter().any(|name| name.contains(known.word)));
@@ -145,7 +154,12 @@ pub fn recognise(set: &SetRecord) -> Result<&'static Known, String> {
         return Err(format!("the paper has no figures for {}, only for {}", set.name, names.join(", ")));
     };
     if (set.items, set.classes) == (known.items, Some(known.classes)) {
-        return Ok(known);
+        return Ok(Recognised { known, remark: None });
+    }
+    if set.items < known.items && set.classes == Some(known.classes) {
+        let [all, here] = [known.items, set.items].map(|items| human::count(items as u64));
+        let remark = format!("the paper's figures are of all {all} items of {}; {} has {here}", known.name, set.name);
+        return Ok(Recognised { known, remark: Some(remark) });
     }
     Err(format!(
         "the paper's {} has {} items and {} classes, {} has {} and {}: its figures are left out",
@@ -180,10 +194,18 @@ mod tests {
             ("trajectories", "x", 1491, 10, "Character Trajectories"),
             ("arabic", "x", 8800, 10, "Arabic Digits"),
         ] {
-            assert_eq!(recognise(&set(name, title, items, Some(classes))).unwrap().name, expected, "{name}");
+            let found = recognise(&set(name, title, items, Some(classes))).unwrap();
+            assert_eq!((found.known.name, found.remark), (expected, None), "{name}");
         }
-        let test = recognise(&set("mnist", "x", 10_000, Some(10))).unwrap_err();
-        assert!(test.contains("60,000 items") && test.contains("mnist has 10,000"), "{test}");
+        let part = recognise(&set("mnist", "x", 10_000, Some(10))).unwrap();
+        let remark = part.remark.unwrap();
+        assert!(
+            part.known.name == "MNIST" && remark.contains("all 60,000 items") && remark.contains("mnist has 10,000"),
+            "{remark}"
+        );
+        let fewer = recognise(&set("mnist", "x", 10_000, Some(5))).unwrap_err();
+        assert!(fewer.contains("60,000 items and 10 classes") && fewer.contains("10,000 and 5"), "{fewer}");
+        assert!(recognise(&set("mnist", "x", 70_000, Some(10))).is_err(), "more is another set");
         assert!(recognise(&set("usps", "x", 9298, None)).unwrap_err().contains("no labels"));
         let other = recognise(&set("photos", "x", 9298, Some(10))).unwrap_err();
         assert!(other.contains("no figures for photos") && other.contains("SVHN"), "{other}");
@@ -191,7 +213,7 @@ mod tests {
 
     #[test]
     fn figures_are_those_of_the_table() {
-        let usps = recognise(&set("usps", "", 9298, Some(10))).unwrap();
+        let usps = recognise(&set("usps", "", 9298, Some(10))).unwrap().known;
         let dtkc = usps.published(Method::Dtkc).unwrap();
         assert_eq!((dtkc.acc.best, dtkc.acc.mean, dtkc.acc.sd), (0.78, Some(0.70), Some(0.06)));
         assert_eq!((dtkc.nmi.best, dtkc.nmi.mean, dtkc.nmi.sd), (0.80, Some(0.73), Some(0.05)));

@@ -7,7 +7,7 @@ use dtkc_human as human;
 use dtkc_item::ItemKind;
 use serde::Serialize;
 
-use super::paper::{self, Published};
+use super::paper::{self, Published, Recognised};
 use super::{CellRecord, Record, SetRecord, State, Variant};
 use crate::choice::By;
 use crate::restart::Ended;
@@ -155,14 +155,18 @@ fn read_summary(root: &Path, cell: &CellRecord) -> Option<Result<Summary, String
 /// The table of one dataset.
 fn table(set: &SetRecord, cells: &[(&CellRecord, Option<Result<Summary, String>>)], with_paper: bool) -> Table {
     let known = with_paper.then(|| paper::recognise(set));
-    let mut notes: Vec<String> = known.iter().filter_map(|known| known.as_ref().err().cloned()).collect();
+    let remark = |known: &Result<Recognised, String>| match known {
+        Ok(Recognised { remark, .. }) => remark.clone(),
+        Err(reason) => Some(reason.clone()),
+    };
+    let mut notes: Vec<String> = known.iter().filter_map(remark).collect();
     let (mut methods, mut open, mut summaries) = (Vec::new(), Vec::new(), Vec::new());
     for (cell, summary) in cells {
         open.extend(unfinished(cell, summary.as_ref()));
         let Some(Ok(summary)) = summary else { continue };
         // What the paper reports is the method as it is, not a variant of it.
         let published = known.as_ref().filter(|_| cell.variant.is_plain());
-        let paper = published.and_then(|known| known.as_ref().ok()?.published(cell.variant.method()));
+        let paper = published.and_then(|known| known.as_ref().ok()?.known.published(cell.variant.method()));
         let figures = Figures { paper, ..figures(cell, summary) };
         notes.extend(remarks(cell, summary, &figures));
         methods.push(figures);

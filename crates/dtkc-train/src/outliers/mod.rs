@@ -17,11 +17,13 @@ use dtkc_dataset::Dataset;
 use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
 use dtkc_item::Items;
 use dtkc_methods::Learner;
+use dtkc_observe::Observer;
 use dtkc_onnx::{Outlier, THRESHOLD, Weights};
 use dtkc_ops::{Centres, add_rows};
 
 use crate::error::TrainError;
 use crate::monitor::argmax;
+use crate::spread::spread;
 
 /// Items that are looked at, at most, where nobody says otherwise.
 pub const ITEMS: usize = 20_000;
@@ -53,9 +55,14 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Up to `most` items of a dataset, spread evenly over it, as a trained learner sees them.
-    pub fn of_learner(learner: &dyn Learner, dataset: &Dataset, width: usize, most: usize) -> Result<Self, TrainError> {
-        Self::collect(dataset, width, most, |seen, items| {
+    /// Up to [`ITEMS`] items of a dataset, spread evenly over it, as a trained learner sees them.
+    pub fn of_learner(
+        learner: &dyn Learner,
+        dataset: &Dataset,
+        width: usize,
+        observer: &dyn Observer,
+    ) -> Result<Self, TrainError> {
+        Self::collect(dataset, (width, ITEMS), observer, |seen, items| {
             let answers = learner.answers(&items);
             seen.embedding.extend(answers.embedding);
             seen.clusters.extend(answers.membership.chunks_exact(answers.clusters).map(argmax));
@@ -63,10 +70,16 @@ impl Seen {
         })
     }
 
-    /// The same as a model file sees them.
-    pub fn of_model(runtime: &Runtime, model: &ModelFile, dataset: &Dataset, most: usize) -> Result<Self, TrainError> {
+    /// Up to `most` items as a model file sees them.
+    pub fn of_model(
+        runtime: &Runtime,
+        model: &ModelFile,
+        dataset: &Dataset,
+        most: usize,
+        observer: &dyn Observer,
+    ) -> Result<Self, TrainError> {
         let mut session = Session::new(runtime, model, &SessionOptions::default())?;
-        Self::collect(dataset, model.embedding_size(), most, |seen, items| {
+        Self::collect(dataset, (model.embedding_size(), most), observer, |seen, items| {
             let answers = session.run_items(&items)?;
             seen.embedding.extend(answers.embedding.iter());
             seen.clusters.extend(answers.iter().map(|answer| answer.cluster));
@@ -76,16 +89,23 @@ impl Seen {
 
     fn collect(
         dataset: &Dataset,
-        width: usize,
-        most: usize,
+        (width, most): (usize, usize),
+        observer: &dyn Observer,
         mut add: impl FnMut(&mut Self, Items) -> Result<(), TrainError>,
     ) -> Result<Self, TrainError> {
-        let count = dataset.len().min(most).min(VALUES / width.max(1)).max(1);
-        let indices: Vec<usize> = (0..count).map(|i| i * dataset.len() / count).collect();
+        let most = most.min(VALUES / width.max(1)).max(1);
+        let indices: Vec<usize> = spread(dataset.len(), most).collect();
+        observer.begin("look at items", "items", Some(indices.len() as u64));
         let mut seen = Self { width, ..Self::default() };
         for part in indices.chunks(CHUNK) {
+            if observer.stop() {
+                observer.end();
+                return Err(TrainError::Stopped);
+            }
             add(&mut seen, dataset.items(part)?)?;
+            observer.advance(part.len() as u64);
         }
+        observer.end();
         Ok(seen)
     }
 
@@ -150,7 +170,7 @@ fn points(scaled: &[f32], seen: &Seen, used: &[usize]) -> Vec<f32> {
     let share = |group: &Vec<usize>| (wanted * group.len() / used.len()).max(1);
     let begin = members.iter().filter(|group| !group.is_empty()).flat_map(|group| {
         let count = share(group);
-        (0..count).map(move |i| group[i * group.len() / count])
+        spread(group.len(), count).map(|at| group[at])
     });
     let mut points: Vec<f32> = begin.flat_map(|place| &scaled[place * width..][..width]).copied().collect();
     let (mut labels, mut squares) = (vec![0; used.len()], vec![0.0; used.len()]);

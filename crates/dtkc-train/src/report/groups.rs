@@ -4,9 +4,10 @@ use dtkc_map::{Gap, halves};
 use dtkc_report::{Alike, Cluster, Mixed, Near, Report, Shot};
 
 use super::agree::Agreed;
-use super::items::{Seen, even};
+use super::items::Seen;
 use super::labels::Classes;
 use super::shots::Shots;
+use crate::spread::spread;
 
 /// Items of a cluster that are looked at for gaps.
 const LOOKED_AT: usize = 1500;
@@ -43,8 +44,8 @@ pub(super) fn clusters(seen: &Seen, agreed: &Agreed, classes: Option<&Classes>, 
     for ((cluster, mut members), mostly) in members.into_iter().enumerate().zip(mostly) {
         let confidence = |item: u32| f64::from(seen.confidence[item as usize]);
         let mean = members.iter().map(|&item| confidence(item)).sum::<f64>() / members.len().max(1) as f64;
-        let typical = if members.len() > 2 * count { even(members.len(), count) } else { Vec::new() };
-        let typical: Vec<Shot> = typical.into_iter().map(|at| shots.of(members[at as usize])).collect();
+        let typical = if members.len() > 2 * count { count } else { 0 };
+        let typical: Vec<Shot> = spread(members.len(), typical).map(|at| shots.of(members[at])).collect();
         members.sort_by(|&a, &b| confidence(b).total_cmp(&confidence(a)).then(a.cmp(&b)));
         let (certain, rest) = members.split_at(count.min(members.len()));
         clusters.push(Cluster {
@@ -68,7 +69,7 @@ pub(super) fn relate(report: &mut Report, seen: &Seen, shots: &Shots<'_>) {
     let members: Vec<Vec<u32>> = seen
         .members()
         .into_iter()
-        .map(|members| even(members.len(), LOOKED_AT).into_iter().map(|at| members[at as usize]).collect())
+        .map(|members| spread(members.len(), LOOKED_AT).map(|at| members[at]).collect())
         .collect();
     let gap = |a: usize, b: usize| Gap::between(&seen.embedding, seen.width, &members[a], &members[b]);
     let mut pairs: Vec<(usize, usize, f64)> = Vec::new();
@@ -125,7 +126,7 @@ fn split(cluster: usize, members: &[u32], seen: &Seen, shots: &Shots<'_>) -> Opt
         return None;
     }
     let some = |part: &[u32]| -> Vec<Shot> {
-        even(part.len(), PICTURES).into_iter().map(|at| shots.of(seen.sample[part[at as usize] as usize])).collect()
+        spread(part.len(), PICTURES).map(|at| shots.of(seen.sample[part[at] as usize])).collect()
     };
     let shots = [some(&parts.first), some(&parts.second)];
     Some(Mixed { cluster, gap: gap.width, smaller, bars: [gap.first, gap.second], shots })

@@ -5,11 +5,11 @@ use dtkc_item::ImageShape;
 use dtkc_observe::Observer;
 use dtkc_report::{Frame, Report};
 
-use super::items::even;
 use super::painter::Painter;
 use crate::error::TrainError;
 use crate::explain::{self, Output, picture};
 use crate::saved::Saved;
+use crate::spread::spread;
 
 /// Images that are explained, all in all, and of one cluster.
 const IMAGES: usize = 60;
@@ -43,7 +43,7 @@ pub(super) fn add(
         return Ok(());
     }
     let pixels = |items: &[usize]| dataset.read(items);
-    let background: Vec<usize> = even(dataset.len(), DRAWS).into_iter().map(|item| item as usize).collect();
+    let background: Vec<usize> = spread(dataset.len(), DRAWS).collect();
     let images = pixels(&chosen.iter().map(|&(_, item)| item).collect::<Vec<_>>())?;
     // What the softmax begins with: where a network is sure, its probabilities hardly change, and maps of them are noise.
     let settings = explain::Settings { samples: DRAWS, output: Output::Score, ..explain::Settings::default() };

@@ -9,6 +9,7 @@ use super::painter::Painter;
 use crate::error::TrainError;
 use crate::evaluate::in_order;
 use crate::saved::Saved;
+use crate::spread::spread;
 
 /// Items that the map shows at most, which have their embedding in memory.
 const SHOWN: usize = 60_000;
@@ -106,7 +107,8 @@ pub(super) fn look(
         let answers = saved.learner.answers(&batch.items);
         if seen.width == 0 {
             seen.width = answers.width.max(1);
-            seen.sample = even(n, SHOWN.min(VALUES / seen.width).max(1));
+            let most = SHOWN.min(VALUES / seen.width).max(1);
+            seen.sample = spread(n, most).map(|item| item as u32).collect();
             writer = match painter.as_deref_mut() {
                 Some(painter) => writer_for(dataset, painter, &seen.sample)?,
                 None => None,
@@ -152,15 +154,9 @@ fn finite(value: f32) -> f32 {
     if value.is_finite() { value } else { 0.0 }
 }
 
-/// At most `most` of n places, spread evenly.
-pub(super) fn even(n: usize, most: usize) -> Vec<u32> {
-    let count = n.min(most);
-    (0..count).map(|i| (i * n / count) as u32).collect()
-}
-
 /// Sheets for so many pictures, of the size that fits; `None` where none does.
 fn writer_for(dataset: &Dataset, painter: &mut Painter, sample: &[u32]) -> Result<Option<TilesWriter>, TrainError> {
-    let tried: Vec<usize> = even(sample.len(), TRIED).iter().map(|&place| sample[place as usize] as usize).collect();
+    let tried: Vec<usize> = spread(sample.len(), TRIED).map(|place| sample[place] as usize).collect();
     let items = dataset.items(&tried)?;
     let source = painter.source();
     let fit = Fit::find(sample.len(), TILES.min(sample.len() * TILE), source, |side| {
@@ -170,17 +166,4 @@ fn writer_for(dataset: &Dataset, painter: &mut Painter, sample: &[u32]) -> Resul
     painter.side = fit.side;
     let like = painter.paint(index, first, fit.side)?;
     Ok(Some(TilesWriter::new(fit, &like)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_sample_is_even_and_ascending() {
-        assert_eq!(even(3, 10), [0, 1, 2]);
-        assert_eq!(even(10, 4), [0, 2, 5, 7]);
-        assert!(even(0, 4).is_empty());
-        assert!(even(1_000_000, 60_000).windows(2).all(|pair| pair[0] < pair[1]));
-    }
 }

@@ -34,6 +34,7 @@ use dtkc_methods::Method;
 use dtkc_observe::Observer;
 use dtkc_report::{About, Doubt, Report};
 
+use crate::config::RunConfig;
 use crate::error::TrainError;
 use crate::log::{self, EpochRecord};
 use crate::saved::Saved;
@@ -69,7 +70,7 @@ pub fn collect(asked: &Asked<'_>, format: Format, observer: &dyn Observer) -> Re
     let saved = asked.saved;
     let (mut painter, unseen) = painter_of(&dataset, format)?;
     let seen = items::look(saved, &dataset, painter.as_mut(), observer)?;
-    let past = Past::read(asked.root, saved)?;
+    let past = Past::read(asked.root, &saved.config, saved.restart)?;
     let agreed = agree::compare(asked, &past, &seen)?;
     let classes = Classes::read(&dataset)?;
     let sizes = seen.sizes();
@@ -94,6 +95,24 @@ pub fn collect(asked: &Asked<'_>, format: Format, observer: &dyn Observer) -> Re
     Ok(report)
 }
 
+/// What is known of a run without clusters, of which `why` says the reason: what it is about, and how far its training is. `None`
+/// where it has not trained at all.
+pub fn begun(root: &Path, why: &str) -> Result<Option<Report>, TrainError> {
+    let config = RunConfig::read(&crate::run_dir::config_path(root))?;
+    let past = Past::read(root, &config, 0)?;
+    if past.records.is_empty() {
+        return Ok(None);
+    }
+    let dataset = Dataset::open(&config.data.path)?;
+    Ok(Some(Report {
+        about: About { clusters: config.clusters()?, ..subject(&config, &dataset) },
+        notes: vec![why.to_owned()],
+        restarts: past.rows(),
+        charts: curves::charts(&past),
+        ..Report::default()
+    }))
+}
+
 /// What draws items, where pictures are wanted. Features whose images are gone have none, which is said.
 fn painter_of(dataset: &Dataset, format: Format) -> Result<(Option<Painter>, Option<String>), TrainError> {
     if format != Format::Html {
@@ -107,7 +126,19 @@ fn painter_of(dataset: &Dataset, format: Format) -> Result<(Option<Painter>, Opt
 }
 
 fn about(asked: &Asked<'_>, dataset: &Dataset, past: &Past, seen: &Seen) -> About {
-    let config = &asked.saved.config;
+    About {
+        clusters: seen.k,
+        number: past.summary.as_ref().and_then(number),
+        used: seen.sizes().iter().filter(|&&size| size > 0).count(),
+        confidence: seen.mean_confidence().unwrap_or(0.0),
+        restart: asked.saved.restart,
+        why: past.why(asked.is_restart_asked),
+        ..subject(&asked.saved.config, dataset)
+    }
+}
+
+/// What is known of a run before it has clusters.
+fn subject(config: &RunConfig, dataset: &Dataset) -> About {
     let kind = dataset.kind();
     About {
         dataset: dataset.name().to_owned(),
@@ -117,14 +148,9 @@ fn about(asked: &Asked<'_>, dataset: &Dataset, past: &Past, seen: &Seen) -> Abou
         shape: shape(dataset),
         method: config.method.to_string(),
         preset: config.preset.clone(),
-        clusters: seen.k,
-        number: past.summary.as_ref().and_then(number),
-        used: seen.sizes().iter().filter(|&&size| size > 0).count(),
-        confidence: seen.mean_confidence().unwrap_or(0.0),
         seed: config.run.seed,
-        restart: asked.saved.restart,
-        why: past.why(asked.is_restart_asked),
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..About::default()
     }
 }
 

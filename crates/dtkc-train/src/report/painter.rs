@@ -6,9 +6,9 @@ use dtkc_image::{Limits, Preparer};
 use dtkc_item::{Color, ImageShape, ImageSpec, ItemRef, ItemShape, Resize};
 use dtkc_report::Pixels;
 
-use super::items::even;
 use crate::backbone::Recipe;
 use crate::error::TrainError;
+use crate::spread::spread;
 
 /// Sequences by which the scale of drawings is chosen.
 const MEASURED: usize = 256;
@@ -43,10 +43,10 @@ impl Painter {
         let source = match dataset.shape() {
             ItemShape::Image(shape) => Source::Images(shape),
             ItemShape::Sequence { dim } => {
-                let measured = even(dataset.len(), MEASURED);
+                let measured = spread(dataset.len(), MEASURED);
                 let mut measure = Measure::new(dim, Style::of(dim, false), false, measured.len());
                 for index in measured {
-                    measure.add(&thinned(&dataset.read_sequence(index as usize)?, dim));
+                    measure.add(&thinned(&dataset.read_sequence(index)?, dim));
                 }
                 Source::Sequences { dim, pictures: measure.finish() }
             }

@@ -6,11 +6,11 @@ use dtkc_report::{Ending, Restart};
 
 use super::read_log;
 use crate::choice::By;
+use crate::config::RunConfig;
 use crate::error::TrainError;
 use crate::log::EpochRecord;
 use crate::restart::{Ended, Identity, Outcome, read_end};
 use crate::run_dir;
-use crate::saved::Saved;
 use crate::summary::{Summary, finite};
 
 /// What is known of one restart.
@@ -30,8 +30,8 @@ pub(super) struct Past {
 
 impl Past {
     /// Reads it. A restart without a checkpoint was not begun.
-    pub(super) fn read(root: &Path, saved: &Saved) -> Result<Self, TrainError> {
-        let config = &saved.config;
+    pub(super) fn read(root: &Path, config: &RunConfig, chosen: usize) -> Result<Self, TrainError> {
+        let clusters = config.clusters()?;
         let path = run_dir::summary_path(root);
         let summary = if path.exists() { Some(Summary::read(&path)?) } else { None };
         let (config_hash, data) = (config.hash()?, config.data.fingerprint.clone());
@@ -42,10 +42,10 @@ impl Past {
                 continue;
             }
             let identity = Identity { config_hash: config_hash.clone(), data: data.clone(), restart };
-            let (ended, outcome) = read_end(&path, &identity, saved.order.len())?;
+            let (ended, outcome) = read_end(&path, &identity, clusters)?;
             restarts.push(One { restart, ended, outcome });
         }
-        Ok(Self { chosen: saved.restart, summary, restarts, records: read_log(root)? })
+        Ok(Self { chosen, summary, restarts, records: read_log(root)? })
     }
 
     /// Why the chosen one ended, if it has.

@@ -3,10 +3,11 @@
 use dtkc_dataset::Dataset;
 use dtkc_report::{Frame, Picture, Report, Shot};
 
-use super::items::{NONE, Seen, even};
+use super::items::{NONE, Seen};
 use super::labels::Classes;
 use super::painter::Painter;
 use crate::error::TrainError;
+use crate::spread::spread;
 
 /// Bytes of text that these pictures may take together.
 const BUDGET: usize = 2_600_000;
@@ -70,7 +71,7 @@ impl<'a> Shots<'a> {
         if items.is_empty() {
             return Ok(None);
         }
-        let tried: Vec<usize> = even(items.len(), TRIED).iter().map(|&at| items[at as usize]).collect();
+        let tried: Vec<usize> = spread(items.len(), TRIED).map(|at| items[at]).collect();
         let read = self.dataset.items(&tried)?;
         let source = (painter.source(), painter.is_drawing());
         let pairs = || tried.iter().zip(read.iter());

@@ -59,7 +59,9 @@ impl Like {
 
     /// Best and mean ACC that the paper has for a value on a dataset.
     pub fn published(self, set: &SetRecord, value: &str) -> Option<(f64, f64)> {
-        let rows = match (self, recognise(set).ok()?.name) {
+        // A table of values has no place for a remark: only where the set is the paper's own.
+        let known = recognise(set).ok().filter(|found| found.remark.is_none())?.known;
+        let rows = match (self, known.name) {
             (Self::PaperLambda, "MNIST") => LAMBDA_MNIST,
             (Self::PaperSigma, "MNIST") => SIGMA_MNIST,
             (Self::PaperSigma, "USPS") => SIGMA_USPS,
