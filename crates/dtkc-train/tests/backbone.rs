@@ -12,7 +12,7 @@ use dtkc_infer::{ModelFile, Runtime, Session, SessionOptions};
 use dtkc_item::{FeatureShape, ImageShape, ItemShape, Items, Taps};
 use dtkc_observe::{Observer, Silent};
 use dtkc_onnx::testing::{End, Foreign, WIDTH};
-use dtkc_train::backbone::{BackboneOptions, inspect, make};
+use dtkc_train::backbone::{BackboneOptions, Engine, inspect, make};
 use serde_json::Value;
 
 const SHAPE: ImageShape = ImageShape { height: 8, width: 6, channels: 3 };
@@ -143,8 +143,7 @@ fn work_that_was_stopped_goes_on_to_the_same_features() {
         mean: None,
         deviation: None,
         views: 2,
-        onnxruntime: None,
-        threads: 1,
+        engine: Engine { threads: 1, ..Engine::default() },
     };
     let plan = inspect(&data, &options, &Silent).unwrap();
     let (whole, parts) = (place.path("whole.h5"), place.path("parts.h5"));
@@ -188,6 +187,18 @@ fn one_command_goes_from_images_and_a_network_to_a_model_for_images() {
     let found = session.run(&images.read_range(0..150).unwrap(), 150).unwrap();
     let acc = dtkc_metrics::accuracy(&images.labels().unwrap().unwrap(), &found.clusters).unwrap();
     assert!((acc - 1.0).abs() < 1e-12, "{acc}");
+    // Clusters of a joined file are edited as those of any other: 0 is cut, 1 and 2 are one.
+    let edited = place.path("edited.onnx");
+    let mut edit = program();
+    edit.arg("clusters").arg(run.join("model.onnx")).args(["--merge", "1,2", "--split", "0", "--data"]).arg(&data);
+    edit.arg("--out").arg(&edited).assert().success();
+    let other = ModelFile::open(&edited).unwrap();
+    let mut session = Session::new(&Runtime::find(None).unwrap(), &other, &SessionOptions::default()).unwrap();
+    let after = session.run(&images.read_range(0..150).unwrap(), 150).unwrap();
+    for (before, after) in found.probabilities.rows().into_iter().zip(after.probabilities.rows()) {
+        let parts = [(after[0] + after[after.len() - 1], before[0]), (after[1], before[1] + before[2])];
+        assert!(parts.iter().all(|(found, expected)| (found - expected).abs() < 1e-5), "{parts:?}");
+    }
     let page = std::fs::read_to_string(run.join("report.html")).unwrap();
     assert!(page.contains("id=\"sheet-0\"") && page.contains("id=\"clusters\""), "pictures of the images");
     // The next run takes the same features; another network needs others.
@@ -253,6 +264,10 @@ fn what_cannot_work_is_one_sentence() {
     };
     refused(&["--backbone-layer", "nothing"], "has no value \"nothing\"");
     refused(&["--backbone-layer", "w"], "has no value \"w\"");
+    refused(&["--backbone-device", "abacus"], "abacus");
+    // The ONNX Runtime of the tests has no GPU.
+    let (code, text) = failure(&mut features(&data, &net, &out, &["--backbone-device", "cuda:3"]));
+    assert!(code == 1 && text.lines().count() == 1 && text.contains("cuda:3"), "{code}: {text}");
     let (code, text) = failure(&mut features(&data, &place.path("gone.onnx"), &out, &[]));
     assert!(code == 1 && text.contains("gone.onnx"), "{text}");
     std::fs::write(place.path("text.onnx"), "hello").unwrap();

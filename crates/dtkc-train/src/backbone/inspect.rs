@@ -9,7 +9,7 @@ use dtkc_observe::Observer;
 use dtkc_onnx::{Backbone, Channels, Preparation, Reading, fingerprint};
 use dtkc_views::AugmentConfig;
 
-use super::{BackboneOptions, Recipe, taps};
+use super::{BackboneOptions, Engine, Recipe, taps};
 use crate::error::TrainError;
 
 /// What most networks of photographs were trained with (ImageNet).
@@ -33,8 +33,7 @@ pub struct Plan {
     pub graph: Vec<u8>,
     /// The same with what lies inside the network behind them; `None` where nothing of that is kept.
     pub(super) tapped: Option<Vec<u8>>,
-    pub(super) onnxruntime: Option<std::path::PathBuf>,
-    pub(super) threads: usize,
+    engine: Engine,
 }
 
 impl Plan {
@@ -53,12 +52,12 @@ impl Plan {
 
     /// Opens the graph for views of images.
     pub(super) fn session(&self) -> Result<FeatureSession, TrainError> {
-        session(&self.graph, self.recipe.image, self.onnxruntime.as_deref(), self.threads)
+        session(&self.graph, self.recipe.image, &self.engine)
     }
 
     /// Opens that for the images themselves, where it is another one.
     pub(super) fn tapped_session(&self) -> Result<Option<FeatureSession>, TrainError> {
-        let open = |graph: &Vec<u8>| session(graph, self.recipe.image, self.onnxruntime.as_deref(), self.threads);
+        let open = |graph: &Vec<u8>| session(graph, self.recipe.image, &self.engine);
         self.tapped.as_ref().map(open).transpose()
     }
 }
@@ -77,7 +76,7 @@ pub fn inspect(data: &Path, options: &BackboneOptions, observer: &dyn Observer) 
         None => backbone.layer().map_err(about)?,
     };
     let preparation = preparation(&backbone, image, options)?;
-    let session_of = |graph: &[u8]| session(graph, image, options.onnxruntime.as_deref(), options.threads);
+    let session_of = |graph: &[u8]| session(graph, image, &options.engine);
     let open = |reading: Reading| -> Result<(Vec<u8>, FeatureSession), TrainError> {
         let graph = backbone.prefix(&preparation, &layer, reading).map_err(about)?;
         let session = session_of(&graph)?;
@@ -144,9 +143,8 @@ pub fn inspect(data: &Path, options: &BackboneOptions, observer: &dyn Observer) 
         views: options.views,
         augment: AugmentConfig::mild(),
     };
-    let (onnxruntime, threads) = (options.onnxruntime.clone(), options.threads);
     let items = dataset.len();
-    Ok(Plan { recipe, items, shape, graph, tapped, onnxruntime, threads })
+    Ok(Plan { recipe, items, shape, graph, tapped, engine: options.engine.clone() })
 }
 
 fn preparation(backbone: &Backbone, image: ImageShape, options: &BackboneOptions) -> Result<Preparation, TrainError> {
@@ -175,18 +173,18 @@ fn preparation(backbone: &Backbone, image: ImageShape, options: &BackboneOptions
     Ok(Preparation { image, size, mean, deviation })
 }
 
-fn session(
-    graph: &[u8],
-    image: ImageShape,
-    onnxruntime: Option<&Path>,
-    threads: usize,
-) -> Result<FeatureSession, TrainError> {
-    let runtime = Runtime::find(onnxruntime)?;
-    let intra_threads = match threads {
+fn session(graph: &[u8], image: ImageShape, engine: &Engine) -> Result<FeatureSession, TrainError> {
+    let runtime = Runtime::find(engine.onnxruntime.as_deref())?;
+    let intra_threads = match engine.threads {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    Ok(FeatureSession::new(&runtime, graph, image, &SessionOptions { intra_threads, ..SessionOptions::default() })?)
+    Ok(FeatureSession::new(
+        &runtime,
+        graph,
+        image,
+        &SessionOptions { intra_threads, device: engine.device, ..SessionOptions::default() },
+    )?)
 }
 
 /// How a value of such sizes becomes one vector for each of two images.

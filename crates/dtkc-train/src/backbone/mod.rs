@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use dtkc_dataset::Dataset;
 use dtkc_files::Sources;
+use dtkc_infer::Device;
 use dtkc_observe::Observer;
 
 use crate::error::TrainError;
@@ -46,8 +47,17 @@ pub struct BackboneOptions {
     pub deviation: Option<Vec<f32>>,
     /// Random views of each image.
     pub views: usize,
+    /// What runs it.
+    pub engine: Engine,
+}
+
+/// What runs a network of others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Engine {
     /// The ONNX Runtime library; `None` looks in the usual places.
     pub onnxruntime: Option<PathBuf>,
+    /// Where it runs.
+    pub device: Device,
     /// Threads; 0 takes all cores.
     pub threads: usize,
 }

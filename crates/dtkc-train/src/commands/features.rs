@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use dtkc_cli::{Terminal, Usage};
 use dtkc_files::Sources;
-use dtkc_train::backbone::{self, BackboneOptions, VIEWS};
+use dtkc_infer::Device;
+use dtkc_train::backbone::{self, BackboneOptions, Engine, VIEWS};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +38,9 @@ pub(crate) struct BackboneArgs {
     /// Random views of each image that are described beside it: each takes as long as the image.
     #[arg(long, value_name = "N", default_value_t = VIEWS, value_parser = views)]
     backbone_views: usize,
+    /// Where the network runs: cpu, cuda, cuda:N, tensorrt or tensorrt:N (with an ONNX Runtime that has it).
+    #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
+    backbone_device: Device,
 }
 
 impl BackboneArgs {
@@ -50,20 +54,28 @@ impl BackboneArgs {
             mean: self.backbone_mean.clone(),
             deviation: self.backbone_std.clone(),
             views: self.backbone_views,
-            onnxruntime,
-            threads,
+            engine: Engine { onnxruntime, device: self.backbone_device, threads },
         }
     }
 
     /// Whether anything was asked for.
     pub(super) fn is_given(&self) -> bool {
-        let Self { backbone_layer, backbone_taps, backbone_size, backbone_mean, backbone_std, backbone_views } = self;
+        let Self {
+            backbone_layer,
+            backbone_taps,
+            backbone_size,
+            backbone_mean,
+            backbone_std,
+            backbone_views,
+            backbone_device,
+        } = self;
         backbone_layer.is_some()
             || !backbone_taps.is_empty()
             || backbone_size.is_some()
             || backbone_mean.is_some()
             || backbone_std.is_some()
             || *backbone_views != VIEWS
+            || *backbone_device != Device::Cpu
     }
 }
 
