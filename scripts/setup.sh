@@ -32,8 +32,11 @@ pip_into() { # pip_into FOLDER PACKAGE...: into a folder of our own, so that not
 at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; } # at_least MINIMUM VERSION
 
 setup_cmake() {
-  local version
-  version=$(cmake --version 2>/dev/null | sed -n '1s/.*version //p') || true
+  local version=''
+  # Ours does not count: a shell that has read env.sh finds it, and the next one must find it, too.
+  if [[ $(command -v cmake) != "$tools"/* ]]; then
+    version=$(cmake --version 2>/dev/null | sed -n '1s/.*version //p') || true
+  fi
   if [ -n "$version" ] && at_least "$CMAKE_MINIMUM" "$version"; then return; fi
   if [ ! -x "$tools/cmake/cmake/data/bin/cmake" ]; then
     say "cmake ${version:-(none)} is older than $CMAKE_MINIMUM, fetching one into $tools"

@@ -45,6 +45,11 @@ pub fn decode(
     buffer: &mut Vec<u8>,
     admit: impl FnOnce(Cost) -> Result<(), ItemError>,
 ) -> Result<Decoded, ItemError> {
+    #[cfg(feature = "heif")]
+    if let Some(name) = brand::known(bytes) {
+        limits.check_bytes(bytes.len())?;
+        return crate::heif::decode(bytes, name, limits, wanted.color, buffer, admit);
+    }
     let format = format_of(bytes, limits)?;
     contained(format, || {
         let walked = walk(bytes, format, limits)?;
@@ -87,6 +92,11 @@ pub fn decode(
 
 /// Size and channels from the header.
 pub fn probe(bytes: &[u8], limits: &Limits) -> Result<Probe, ItemError> {
+    #[cfg(feature = "heif")]
+    if let Some(name) = brand::known(bytes) {
+        limits.check_bytes(bytes.len())?;
+        return crate::heif::probe(bytes, name, limits);
+    }
     let format = format_of(bytes, limits)?;
     contained(format, || {
         let walked = walk(bytes, format, limits)?;

@@ -15,7 +15,7 @@ pub fn not_an_image() -> ItemError {
 
 /// A format of phones and browsers that no decoder here reads.
 pub fn not_read(format: &str) -> ItemError {
-    let remedy = "save it as JPEG or PNG, with `heif-convert` for example";
+    let remedy = "save it as JPEG or PNG, with `heif-convert` for example, or build the program with --features heif";
     ItemError::new(
         "unsupported",
         format_args!("the file holds an image in the format {format}, which is not read; {remedy}"),
@@ -106,7 +106,7 @@ mod tests {
             (
                 not_read("HEIC"),
                 "unsupported: the file holds an image in the format HEIC, which is not read; \
-                 save it as JPEG or PNG, with `heif-convert` for example",
+                 save it as JPEG or PNG, with `heif-convert` for example, or build the program with --features heif",
             ),
             (
                 unsupported("PNG", "odd"),

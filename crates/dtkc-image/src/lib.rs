@@ -13,6 +13,8 @@ mod decode;
 mod error;
 mod fingerprint;
 mod fit;
+#[cfg(feature = "heif")]
+mod heif;
 mod limits;
 mod prepare;
 mod reduced;
