@@ -199,7 +199,7 @@ fn distances(overlaps: &[f32], n: usize) -> Vec<f32> {
 }
 
 /// Gradients of a distance below this count as none. A narrow kernel has such everywhere, and products with them are denormal
-/// numbers, with which a step takes eight times as long. What they would change drowns in an optimiser's epsilon (1e-8).
+/// numbers, with which a step takes five times as long. What they would change drowns in an optimiser's epsilon (1e-8).
 const NONE: f32 = 1e-24;
 
 /// `C_ab = M_ab + M_ba` for `a != b`, with zeros on the diagonal, and `C_aa` apart.

@@ -113,6 +113,8 @@ fn panel(out: &mut String, title: &str, curves: &[Curve], x: &Scale, top: f64) {
         let (at, below) = (x.at(value), bottom + 14.0);
         let _ = writeln!(out, "<text class=\"s\" x=\"{at:.1}\" y=\"{below:.1}\" text-anchor=\"middle\">{text}</text>");
     }
+    let (middle, below) = ((LEFT + right) / 2.0, bottom + 28.0);
+    let _ = writeln!(out, "<text class=\"s\" x=\"{middle}\" y=\"{below:.1}\" text-anchor=\"middle\">epochs</text>");
     let _ = writeln!(out, "<path class=\"f\" d=\"M{LEFT} {top}V{bottom}H{right}\"/>");
     for Curve { color, dash, points } in curves {
         let places = points.iter().map(|&(epoch, value)| format!("{:.1} {:.1}", x.at(epoch as f64), y.at(value)));

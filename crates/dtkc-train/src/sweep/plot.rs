@@ -154,15 +154,23 @@ impl<'a> Layout<'a> {
     }
 
     fn legend_lines(&self) -> f64 {
-        1.0 + if self.axes.len() > 1 { self.series.len() as f64 } else { 0.0 }
+        1.0 + f64::from(u8::from(self.has_paper())) + if self.axes.len() > 1 { self.series.len() as f64 } else { 0.0 }
+    }
+
+    fn has_paper(&self) -> bool {
+        self.table.points.iter().any(|point| point.paper.is_some())
     }
 
     fn legend(&self, out: &mut String, top: f64) {
-        let paper = self.table.points.iter().any(|point| point.paper.is_some());
         let about =
             "disc and bar: mean and standard deviation over restarts; diamond: the restart with the lowest loss";
-        let paper = if paper { "; cross: the paper's mean" } else { "" };
-        let _ = writeln!(out, "<text class=\"s\" x=\"{LEFT}\" y=\"{:.1}\">{about}{paper}</text>", top + 12.0);
+        let mut top = top;
+        // A line of its own: beside the other it would not fit.
+        for text in [Some(about), self.has_paper().then_some("cross: the paper's mean")].into_iter().flatten() {
+            let _ = writeln!(out, "<text class=\"s\" x=\"{LEFT}\" y=\"{:.1}\">{text}</text>", top + 12.0);
+            top += LINE;
+        }
+        let top = top - LINE;
         if self.axes.len() < 2 {
             return;
         }
