@@ -86,32 +86,28 @@ export class Viewer {
 
 /** Asks which of `others` a cluster should be merged with; null where none should. */
 export function askMerge(cluster, others) {
-  const dialog = $("merge");
   $("merge-title").textContent = `Merge “${cluster.name}” with`;
   $("merge-with").replaceChildren(...others.map(({ id, name }) => el("option", { value: String(id) }, name)));
-  dialog.returnValue = "cancel";
-  dialog.showModal();
-  $("merge-with").focus();
-  $("merge-cancel").onclick = () => dialog.close("cancel");
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => {
-      resolve(dialog.returnValue === "ok" ? Number($("merge-with").value) : null);
-    }, { once: true });
-  });
+  return asked("merge", "merge-with", Number);
 }
 
 /** Asks for a key; null where the user does not want to give one. */
 export function askKey(reason) {
-  const dialog = $("ask");
   $("ask-text").textContent = reason ?? "Ask whoever runs it. The key stays in this tab.";
   $("ask-key").value = "";
+  return asked("ask", "ask-key", (key) => key.trim());
+}
+
+/** Shows a dialog with one field; gives what `read` makes of the field, or null where it was cancelled. */
+function asked(name, field, read) {
+  const dialog = $(name);
   dialog.returnValue = "cancel";
   dialog.showModal();
-  $("ask-key").focus();
-  $("ask-cancel").onclick = () => dialog.close("cancel");
+  $(field).focus();
+  $(`${name}-cancel`).onclick = () => dialog.close("cancel");
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
-      resolve(dialog.returnValue === "ok" ? $("ask-key").value.trim() : null);
+      resolve(dialog.returnValue === "ok" ? read($(field).value) : null);
     }, { once: true });
   });
 }
