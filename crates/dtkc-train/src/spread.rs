@@ -16,5 +16,6 @@ mod tests {
         assert_eq!(of(3, 10), [0, 1, 2]);
         assert_eq!(of(10, 4), [0, 2, 5, 7]);
         assert!(of(0, 4).is_empty() && of(4, 0).is_empty());
+        assert!(of(1_000_000, 60_000).windows(2).all(|pair| pair[0] < pair[1]));
     }
 }

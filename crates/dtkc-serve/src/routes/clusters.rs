@@ -3,6 +3,7 @@
 use actix_web::http::header::{HeaderMap, IF_MATCH};
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -13,7 +14,7 @@ use crate::routes::assign::mark_model;
 use crate::state::State;
 
 /// No name and no change of clusters needs more.
-pub(crate) const LARGEST_BODY: u64 = 16 << 10;
+const LARGEST_BODY: u64 = 16 << 10;
 
 /// The name for a cluster.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -69,9 +70,7 @@ pub async fn rename(
     let unknown = || ApiError::UnknownCluster { id: cluster.chars().take(20).collect(), last: k.saturating_sub(1) };
     let id = cluster.parse::<usize>().ok().filter(|&id| id < k).ok_or_else(unknown)?;
 
-    let timeout = state.config.request_timeout;
-    let reading = intake::read_json(&request, payload.into_inner(), LARGEST_BODY, state.budget.open());
-    let body: ClusterName = tokio::time::timeout(timeout, reading).await.map_err(|_| ApiError::SlowBody(timeout))??;
+    let body: ClusterName = small_body(&request, payload, &state).await?;
     let name = clean_name(&body.name).map_err(ApiError::BadName)?.map(str::to_owned);
     blocking({
         let (state, served, model) = (state.clone(), served.clone(), model.clone());
@@ -89,6 +88,17 @@ pub async fn rename(
     let mut response = HttpResponse::Ok().json(NamedCluster { model, id, name });
     mark_model(&mut response, &served);
     Ok(response)
+}
+
+/// What a client says about clusters, in time.
+pub(crate) async fn small_body<T: DeserializeOwned>(
+    request: &HttpRequest,
+    payload: Payload,
+    state: &State,
+) -> Result<T, ApiError> {
+    let timeout = state.config.request_timeout;
+    let reading = intake::read_json(request, payload.into_inner(), LARGEST_BODY, state.budget.open());
+    tokio::time::timeout(timeout, reading).await.map_err(|_| ApiError::SlowBody(timeout))?
 }
 
 /// Whoever says in `If-Match` which file is meant does not change the clusters of another one.

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::error::{ApiError, ErrorBody};
-use crate::intake::{self, blocking};
+use crate::intake::blocking;
 use crate::models::Change;
 use crate::routes::assign::mark_model;
-use crate::routes::clusters::{LARGEST_BODY, check_model};
+use crate::routes::clusters::{check_model, small_body};
 use crate::routes::models::{Model, describe};
 use crate::state::State;
 
@@ -65,10 +65,7 @@ pub async fn edit(
     }
     let served = state.model(&name)?.served();
     check_model(request.headers(), &served)?;
-    let timeout = state.config.request_timeout;
-    let reading = intake::read_json(&request, payload.into_inner(), LARGEST_BODY, state.budget.open());
-    let body: ClusterEdit = tokio::time::timeout(timeout, reading).await.map_err(|_| ApiError::SlowBody(timeout))??;
-    let change = body.change()?;
+    let change = small_body::<ClusterEdit>(&request, payload, &state).await?.change()?;
     blocking({
         let (state, name, change) = (state.clone(), name.clone(), change.clone());
         move || {

@@ -164,18 +164,18 @@ impl<'a> Layout<'a> {
     fn legend(&self, out: &mut String, top: f64) {
         let about =
             "disc and bar: mean and standard deviation over restarts; diamond: the restart with the lowest loss";
-        let mut top = top;
-        // A line of its own: beside the other it would not fit.
-        for text in [Some(about), self.has_paper().then_some("cross: the paper's mean")].into_iter().flatten() {
-            let _ = writeln!(out, "<text class=\"s\" x=\"{LEFT}\" y=\"{:.1}\">{text}</text>", top + 12.0);
-            top += LINE;
+        let mut y = top + 12.0;
+        let _ = writeln!(out, "<text class=\"s\" x=\"{LEFT}\" y=\"{y:.1}\">{about}</text>");
+        if self.has_paper() {
+            // A line of its own: beside the other it would not fit.
+            y += LINE;
+            let _ = writeln!(out, "<text class=\"s\" x=\"{LEFT}\" y=\"{y:.1}\">cross: the paper's mean</text>");
         }
-        let top = top - LINE;
         if self.axes.len() < 2 {
             return;
         }
         for (number, others) in self.series.iter().enumerate() {
-            let (y, color) = (top + 12.0 + LINE * (number as f64 + 1.0), COLORS[number % COLORS.len()]);
+            let (y, color) = (y + LINE * (number as f64 + 1.0), COLORS[number % COLORS.len()]);
             let parts = self.axes[1..].iter().zip(*others).map(|(axis, value)| format!("{} = {value}", axis.key));
             let text = escaped(&parts.collect::<Vec<_>>().join(", "));
             let _ = writeln!(out, "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{color}\"/>", LEFT + 5.0, y - 4.0);
