@@ -116,7 +116,7 @@ fn two_means(values: &[f32], width: usize, group: &[u32], mut random: Random) ->
     Some((total, is_second))
 }
 
-fn point(values: &[f32], width: usize, item: u32) -> &[f32] {
+pub(crate) fn point(values: &[f32], width: usize, item: u32) -> &[f32] {
     &values[item as usize * width..][..width]
 }
 
@@ -124,7 +124,7 @@ fn square(point: &[f32], centre: &[f64]) -> f64 {
     point.iter().zip(centre).map(|(&x, c)| (f64::from(x) - c).powi(2)).sum()
 }
 
-fn middle(values: &[f32], width: usize, items: &[u32]) -> Vec<f64> {
+pub(crate) fn middle(values: &[f32], width: usize, items: &[u32]) -> Vec<f64> {
     let mut sum = vec![0.0; width];
     for &item in items {
         sum.iter_mut().zip(point(values, width, item)).for_each(|(sum, &x)| *sum += f64::from(x));

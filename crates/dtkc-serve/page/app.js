@@ -3,13 +3,16 @@
 import { $, el, note, percent, plural } from "./dom.js";
 import { fromFiles, fromTransfer } from "./files.js";
 import { Groups, isUnlike, sorted } from "./groups.js";
-import { Viewer, askKey, askMerge } from "./dialogs.js";
+import { Viewer, askKey, askMerge, askSplit } from "./dialogs.js";
 import * as service from "./service.js";
 import { csv, download } from "./table.js";
 
 /** A request holds at most this much; the service may allow less. */
 const REQUEST_IMAGES = 32;
 const REQUEST_BYTES = 8 << 20;
+/** Images, and values of their embeddings, by which a cluster is split: more would not move the cut. */
+const SPLIT_IMAGES = 400;
+const SPLIT_VALUES = 500_000;
 /** Requests under way at one time: one is worked on while the next one arrives. */
 const AT_ONCE = 2;
 
@@ -18,7 +21,7 @@ const IMAGE_TYPES = $("files").accept;
 let drawing = false;
 const state = { images: [], models: [], limits: null, model: null, running: null, waiting: [] };
 
-const groups = new Groups({ open: (image) => viewer.open(image), rename, merge });
+const groups = new Groups({ open: (image) => viewer.open(image), rename, merge, split });
 const viewer = new Viewer({
   list: ordered,
   clusterName: (id) => state.model.clusters[id].name,
@@ -165,7 +168,7 @@ async function run() {
   $("stop").hidden = false;
   draw();
   const worker = async () => {
-    while (state.waiting.length > 0 && state.running === running) await send(takeRequest(), running);
+    while (state.waiting.length > 0 && state.running === running) await send(takeRequest(state.waiting), running);
   };
   try {
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
@@ -184,18 +187,19 @@ async function run() {
   draw();
 }
 
-function takeRequest() {
+/** Takes as many images from the front of a queue as a request may hold. */
+function takeRequest(queue) {
   const most = Math.min(REQUEST_IMAGES, state.limits.max_images);
   // Multipart adds a few hundred bytes around each image.
   const mostBytes = Math.min(REQUEST_BYTES, state.limits.max_body - 1024 * most);
   let bytes = 0;
   let count = 0;
-  while (count < most && count < state.waiting.length) {
-    bytes += state.waiting[count].file.size;
+  while (count < most && count < queue.length) {
+    bytes += queue[count].file.size;
     if (count > 0 && bytes > mostBytes) break;
     count += 1;
   }
-  return state.waiting.splice(0, count);
+  return queue.splice(0, count);
 }
 
 async function send(images, running) {
@@ -234,6 +238,35 @@ async function merge(cluster) {
   if (other === null) return;
   const names = [cluster.name, state.model.clusters[other].name];
   await change({ merge: [cluster.id, other] }, `“${names.join("” and “")}” are one cluster now.`);
+}
+
+async function split(cluster, images) {
+  const model = state.model;
+  const most = Math.min(SPLIT_IMAGES, Math.floor(SPLIT_VALUES / model.embedding_size));
+  const chosen = spread(images, most);
+  if (!(await askSplit(cluster, chosen.length, one(model)))) return;
+  let seen = () => {};
+  try {
+    const embeddings = [];
+    const queue = [...chosen];
+    while (queue.length > 0) {
+      seen();
+      seen = note(`Looked at ${embeddings.length} of ${plural(chosen.length, one(model))}.`);
+      embeddings.push(...(await service.embeddings(model, takeRequest(queue).map((image) => image.file))));
+    }
+    seen();
+    if (state.model !== model) return;
+    await change({ split: { cluster: cluster.id, embeddings: embeddings.filter(Boolean) } }, `“${cluster.name}” is two clusters now.`);
+  } catch (error) {
+    if (error.code === service.MODEL_CHANGED) return startOver();
+    note(error.message, { bad: true });
+  }
+}
+
+/** At most so many of a list, evenly spread over it. */
+function spread(list, most) {
+  const count = Math.min(list.length, most);
+  return Array.from({ length: count }, (_, place) => list[Math.floor((place * list.length) / count)]);
 }
 
 /** Changes the clusters in the model's file; everything is sorted again by what it is then. */

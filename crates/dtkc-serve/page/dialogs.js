@@ -1,6 +1,6 @@
-// One image in large with the probability of every cluster, and the questions for a key and for what to merge.
+// One image in large with the probability of every cluster, and the questions for a key and for what to merge or split.
 
-import { $, el, hue, percent } from "./dom.js";
+import { $, el, hue, percent, plural } from "./dom.js";
 import { UNLIKE } from "./groups.js";
 
 export class Viewer {
@@ -89,6 +89,13 @@ export function askMerge(cluster, others) {
   $("merge-title").textContent = `Merge “${cluster.name}” with`;
   $("merge-with").replaceChildren(...others.map(({ id, name }) => el("option", { value: String(id) }, name)));
   return asked("merge", "merge-with", Number);
+}
+
+/** Asks whether a cluster should be split by `count` items of it; null where not. `one` is what an item is called. */
+export function askSplit(cluster, count, one) {
+  $("split-title").textContent = `Split “${cluster.name}” in two`;
+  $("split-by").textContent = plural(count, one);
+  return asked("split", "split-ok", () => true);
 }
 
 /** Asks for a key; null where the user does not want to give one. */

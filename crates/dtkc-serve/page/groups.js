@@ -6,14 +6,18 @@ import { $, el, hue, percent, plural } from "./dom.js";
 const SHOWN = 48;
 /** Clusters named in a row; a model may have thousands. */
 const MOST_CHIPS = 60;
+/** A cluster is cut between two heaps of its images; with fewer there are none. */
+const FEWEST_TO_SPLIT = 4;
 /** What is said of an image that is farther from all others than its model's threshold. */
 export const UNLIKE = "unlike anything in the training set";
 
 export class Groups {
-  /** `open(image)` shows one image, `rename(cluster, name)` saves a name, `merge(cluster)` asks with which other one. */
-  constructor({ open, rename, merge }) {
+  /** `open(image)` shows one image, `rename(cluster, name)` saves a name, `merge(cluster)` asks with which other one,
+   * `split(cluster, images)` cuts it by its images. */
+  constructor({ open, rename, merge, split }) {
     this.open = open;
     this.merge = merge;
+    this.split = split;
     this.rename = rename;
     this.shown = new Map();
     this.sections = new Map();
@@ -49,11 +53,15 @@ export class Groups {
   }
 
   section(cluster, images, total) {
-    const cached = this.sections.get(cluster.id) ?? newSection(cluster, (title) => this.edit(cluster, title), () => this.merge(cluster));
+    const cached = this.sections.get(cluster.id) ?? newSection(cluster, (title) => this.edit(cluster, title));
     this.sections.set(cluster.id, cached);
-    const { section, name, count, detail, join, list, more } = cached;
+    const { section, name, count, detail, join, part, list, more } = cached;
     join.hidden = !this.model.editable || this.model.k < 3;
     join.setAttribute("aria-label", `Merge ${cluster.name} with another cluster`);
+    join.onclick = () => this.merge(cluster);
+    part.hidden = !this.model.editable || images.length < FEWEST_TO_SPLIT;
+    part.setAttribute("aria-label", `Split ${cluster.name} in two`);
+    part.onclick = () => this.split(cluster, images);
     if (name.textContent !== cluster.name) name.textContent = cluster.name;
     name.setAttribute("aria-label", `${cluster.name}, rename`);
     count.textContent = plural(images.length, this.one);
@@ -151,14 +159,15 @@ export class Groups {
   }
 }
 
-function newSection(cluster, edit, merge) {
+function newSection(cluster, edit) {
   const name = el("button.name", { type: "button", title: "Rename" }, cluster.name);
   name.addEventListener("click", () => edit(name));
   const [count, detail, list, more] = [el("span.count"), el("span.detail"), el("ul.thumbs"), el("div.more", { hidden: true })];
-  const join = el("button.quiet.join", { type: "button", hidden: true, onclick: merge }, "Merge…");
-  const head = el("header", {}, el("span.dot"), el("h2", {}, name), count, detail, join);
+  const join = el("button.quiet.join", { type: "button", hidden: true }, "Merge…");
+  const part = el("button.quiet.part", { type: "button", hidden: true }, "Split…");
+  const head = el("header", {}, el("span.dot"), el("h2", {}, name), count, detail, part, join);
   const section = el("section.cluster", { "--hue": hue(cluster.id), id: `cluster-${cluster.id}` }, head, list, more);
-  return { section, name, count, detail, join, list, more };
+  return { section, name, count, detail, join, part, list, more };
 }
 
 function failedSection(images, one) {

@@ -90,6 +90,13 @@ export async function assign(model, files, signal) {
   return fromModel(model, answer)[model.input.kind];
 }
 
+/** What the model makes of each file, in numbers; null where it could not. */
+export async function embeddings(model, files, signal) {
+  const path = `${modelPath(model.name)}/assign?embedding=true`;
+  const answer = await call(path, { method: "POST", ...(await content(model, files)), signal });
+  return fromModel(model, answer)[model.input.kind].map((item) => item.embedding ?? null);
+}
+
 export async function probabilities(model, file, signal) {
   const path = `${modelPath(model.name)}/assign?top_k=${model.k}`;
   const answer = await call(path, { method: "POST", ...(await content(model, [file])), signal });
@@ -107,7 +114,7 @@ async function content(model, files) {
   return { body: form };
 }
 
-/** `change` is `{ merge: [id, id] }` or `{ undo: true }`. */
+/** `change` is `{ merge: [id, id] }`, `{ split: { cluster: id, embeddings } }` or `{ undo: true }`. */
 export const edit = (model, change) =>
   call(`${modelPath(model.name)}/edits`, { method: "POST", headers: forModel(model), body: JSON.stringify(change) });
 

@@ -167,7 +167,7 @@ pub struct ServeConfig {
     #[arg(long, value_name = "FOLDER", env = "DTKC_STATE_DIR")]
     pub state_dir: Option<PathBuf>,
 
-    /// Let clients merge clusters, and take that back, in the model files themselves
+    /// Let clients merge and split clusters, and take that back, in the model files themselves
     #[arg(long, env = "DTKC_ALLOW_EDITS", value_parser = clap::builder::BoolishValueParser::new())]
     pub allow_edits: bool,
 

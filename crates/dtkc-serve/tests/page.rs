@@ -266,6 +266,52 @@ fn clusters_are_merged_and_parted_again() {
     assert_eq!(browser.log(), Vec::<String>::new());
 }
 
+/// A cluster becomes two by the images of it that are on the page, and one again.
+#[test]
+fn a_cluster_is_split_by_the_images_on_the_page() {
+    let Some(browser) = Browser::start() else { return };
+    let server = Server::start(&["--allow-edits"]);
+    let files: Vec<std::path::PathBuf> = (0..40)
+        .map(|n| {
+            let path = server.folder.path().join(format!("digit {n}.png"));
+            std::fs::write(&path, drawing(12, n)).unwrap();
+            path
+        })
+        .collect();
+    browser.open(&server.url);
+    browser.wait(READY);
+    let files: Vec<&std::path::Path> = files.iter().map(|f| f.as_path()).collect();
+    browser.choose("#files", &files);
+    browser.wait(&done(40));
+    let largest = "[...document.querySelectorAll('#results .cluster')].sort((a, b) => b.querySelectorAll('li').length - a.querySelectorAll('li').length)[0].id";
+    let largest = browser.run(&format!("return {largest}"));
+    let largest = largest.as_str().unwrap();
+    let id: usize = largest.trim_start_matches("cluster-").parse().unwrap();
+    browser.click(&format!("#{largest} .part"));
+    browser.wait("document.querySelector('#split').open");
+    browser.screenshot("11-split");
+    browser.press(ESCAPE);
+    browser.wait("!document.querySelector('#split').open");
+    assert_eq!(server.get("/v1/models/small").json()["k"], K, "Escape splits nothing");
+    browser.click(&format!("#{largest} .part"));
+    browser.wait("document.querySelector('#split').open");
+    browser.click("#split-ok");
+    browser.wait(&format!("{} && document.querySelector('#figures').textContent.includes('of {}')", done(40), K + 1));
+    let model = server.get("/v1/models/small").json();
+    assert_eq!(model["edits"], json!([format!("split {id}")]));
+    assert!(browser.run(&format!("return document.querySelectorAll('#cluster-{K} li').length")).as_u64().unwrap() > 0);
+    for n in 0..40 {
+        let expected = server.post("/v1/assign", "image/png", &drawing(12, n)).json()["images"][0]["cluster"].clone();
+        let place = format!("return document.querySelector('[title=\"digit {n}.png\"]').closest('.cluster').id");
+        assert_eq!(browser.run(&place), json!(format!("cluster-{expected}")), "digit {n}");
+    }
+    browser.run("document.querySelector('#about').open = true");
+    browser.screenshot("12-parted");
+    browser.click("#undo");
+    browser.wait(&format!("{} && document.querySelector('#figures').textContent.includes('of {K}')", done(40)));
+    assert_eq!(browser.log(), Vec::<String>::new());
+}
+
 #[test]
 fn a_key_is_asked_for_and_remembered() {
     let Some(browser) = Browser::start() else { return };

@@ -6,11 +6,6 @@ use dtkc_onnx::{Edit, Metadata, Split};
 use crate::error::TrainError;
 use crate::outliers::Seen;
 
-/// Two-means begins with draws from it.
-const SEED: u64 = 0;
-/// The variance along the direction is at least this part of the squared distance of the halves' middles.
-const LEAST: f64 = 1e-4;
-
 /// What should be done with the clusters of a file. All ids are those from before any of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wishes {
@@ -84,50 +79,19 @@ fn in_turn(groups: &mut [Vec<usize>]) -> Vec<Vec<usize>> {
     turns
 }
 
-/// Where a cluster of `size` training items is cut: two-means of its items in the embedding, and between the middles of the halves a plane.
-/// How sure an item is of its side is what it would be if both were heaps of one width: the slope is the distance of the middles over the
-/// variance along their line.
+/// Where a cluster of `size` training items is cut, by those of them that were seen.
 pub fn cut(seen: &Seen, cluster: usize, size: u64) -> Result<Split, TrainError> {
     let members: Vec<u32> =
         (0..seen.clusters.len()).filter(|&item| seen.clusters[item] == cluster).map(|item| item as u32).collect();
-    let Some(halves) = dtkc_map::halves(&seen.embedding, seen.width, &members, SEED) else {
+    let Some(cut) = dtkc_map::Cut::through(&seen.embedding, seen.width, &members) else {
         return Err(TrainError::Mismatch(format!(
             "cluster {cluster} cannot be split: {} of the items that were looked at are in it, and four that differ are needed; \
              use a larger dataset",
             members.len()
         )));
     };
-    let row = |&item: &u32| &seen.embedding[item as usize * seen.width..][..seen.width];
-    let mean = |part: &[u32]| {
-        let mut sums = vec![0.0; seen.width];
-        for item in part {
-            sums.iter_mut().zip(row(item)).for_each(|(sum, value)| *sum += f64::from(*value) / part.len() as f64);
-        }
-        sums
-    };
-    let (first, second) = (mean(&halves.first), mean(&halves.second));
-    let line: Vec<f64> = second.iter().zip(&first).map(|(b, a)| b - a).collect();
-    let square: f64 = line.iter().map(|value| value * value).sum();
-    let along = |point: &[f64]| point.iter().zip(&line).map(|(value, part)| value * part).sum::<f64>();
-    let spread = |part: &[u32], middle: &[f64]| {
-        let middle = along(middle);
-        let apart = part.iter().map(|item| {
-            let at: f64 = row(item).iter().zip(&line).map(|(value, part)| f64::from(*value) * part).sum();
-            (at - middle).powi(2)
-        });
-        apart.sum::<f64>()
-    };
-    // Along the line itself, which is as long as the middles are apart.
-    let sums = spread(&halves.first, &first) + spread(&halves.second, &second);
-    let variance = (sums / members.len() as f64 / square).max(LEAST * square);
-    let middle = (along(&first) + along(&second)) / 2.0;
-    let share = halves.second.len() as f64 / members.len() as f64;
-    Ok(Split {
-        cluster,
-        direction: line.iter().map(|part| (part / variance) as f32).collect(),
-        offset: (-middle / variance) as f32,
-        size: (share * size as f64).round() as u64,
-    })
+    let size = (cut.share * size as f64).round() as u64;
+    Ok(Split { cluster, direction: cut.direction, offset: cut.offset, size })
 }
 
 #[cfg(test)]
@@ -136,16 +100,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cluster_is_cut_between_its_heaps() {
-        // Cluster 0: six items around (0, 5) and four around (10, 5), each with a variance of .25 along the line; another cluster far away.
-        let heap = |x: f32, count: usize| (0..count).flat_map(move |i| [x + if i % 2 == 0 { 0.5 } else { -0.5 }, 5.0]);
-        let embedding: Vec<f32> = heap(0.0, 6).chain(heap(10.0, 4)).chain(heap(100.0, 2)).collect();
-        let clusters = [vec![0; 10], vec![1; 2]].concat();
-        let split = cut(&Seen { width: 2, embedding, clusters }, 0, 1000).unwrap();
-        // By hand: z = (x - 5) 10 / .25.
-        assert!((split.direction[0] - 40.0).abs() < 1e-3 && split.direction[1].abs() < 1e-3, "{split:?}");
-        assert!((split.offset + 200.0).abs() < 1e-2, "{split:?}");
-        assert_eq!((split.cluster, split.size), (0, 400));
+    fn a_cluster_is_cut_among_its_own_items() {
+        let seen = Seen {
+            width: 1,
+            embedding: vec![0.0, 90.0, 0.1, 9.0, 0.2, 9.1, 0.3, 91.0, 0.4, 0.5],
+            clusters: vec![0, 1, 0, 0, 0, 0, 0, 1, 0, 0],
+        };
+        let split = cut(&seen, 0, 1000).unwrap();
+        assert_eq!((split.cluster, split.size), (0, 250));
+        let side = |x: f32| split.direction[0] * x + split.offset > 0.0;
+        assert!(!side(0.5) && side(9.0), "{split:?}");
     }
 
     #[test]

@@ -116,16 +116,19 @@ fn check_count(uploads: &[Upload], most: usize) -> Result<(), ApiError> {
     }
 }
 
-/// Reads a small JSON document, such as a cluster's name.
+/// Reads a JSON document, such as a cluster's name.
 pub async fn read_json<T>(request: &HttpRequest, payload: Payload, limit: u64, held: Held) -> Result<T, ApiError>
 where
-    T: serde::de::DeserializeOwned,
+    T: serde::de::DeserializeOwned + Send + 'static,
 {
     if !matches!(request.mime_type(), Ok(Some(mime)) if is_json(mime.essence_str())) {
         return Err(ApiError::NotJsonType(shown_type(request)));
     }
     let (bytes, _held) = Body::open(request.headers(), payload, limit, held)?.collect(request.headers()).await?;
-    serde_json::from_slice(&bytes).map_err(|error| ApiError::BadJson(error.to_string()))
+    parse_maybe_heavy(bytes, |bytes| {
+        serde_json::from_slice(bytes).map_err(|error| ApiError::BadJson(error.to_string()))
+    })
+    .await
 }
 
 /// Runs `parse` at once for a small body, on a thread that may block for a large one.

@@ -2,12 +2,14 @@
 
 mod edits;
 mod names;
+mod points;
 mod slot;
 
 use std::path::Path;
 
 pub use edits::Change;
 pub use names::clean as clean_name;
+pub use points::Points;
 pub use slot::{Reloaded, Served, Slot, queue_full};
 
 use crate::metrics::Metrics;

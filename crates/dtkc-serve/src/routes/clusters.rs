@@ -13,8 +13,8 @@ use crate::models::{Served, clean_name};
 use crate::routes::assign::mark_model;
 use crate::state::State;
 
-/// No name and no change of clusters needs more.
-const LARGEST_BODY: u64 = 16 << 10;
+/// No name needs more.
+const LARGEST_NAME: u64 = 16 << 10;
 
 /// The name for a cluster.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -70,7 +70,7 @@ pub async fn rename(
     let unknown = || ApiError::UnknownCluster { id: cluster.chars().take(20).collect(), last: k.saturating_sub(1) };
     let id = cluster.parse::<usize>().ok().filter(|&id| id < k).ok_or_else(unknown)?;
 
-    let body: ClusterName = small_body(&request, payload, &state).await?;
+    let body: ClusterName = json_body(&request, payload, &state, LARGEST_NAME).await?;
     let name = clean_name(&body.name).map_err(ApiError::BadName)?.map(str::to_owned);
     blocking({
         let (state, served, model) = (state.clone(), served.clone(), model.clone());
@@ -90,14 +90,15 @@ pub async fn rename(
     Ok(response)
 }
 
-/// What a client says about clusters, in time.
-pub(crate) async fn small_body<T: DeserializeOwned>(
+/// What a client says about clusters in at most `largest` bytes, in time.
+pub(crate) async fn json_body<T: DeserializeOwned + Send + 'static>(
     request: &HttpRequest,
     payload: Payload,
     state: &State,
+    largest: u64,
 ) -> Result<T, ApiError> {
     let timeout = state.config.request_timeout;
-    let reading = intake::read_json(request, payload.into_inner(), LARGEST_BODY, state.budget.open());
+    let reading = intake::read_json(request, payload.into_inner(), largest, state.budget.open());
     tokio::time::timeout(timeout, reading).await.map_err(|_| ApiError::SlowBody(timeout))?
 }
 
