@@ -27,6 +27,13 @@ PARTS = [
     ["-p", "dtkc-serve"],
     ["-p", "dtkc-label", "-p", "dtkc-serve"],
     ["-p", "dtkc-data"],
+    ["-p", "dtkc-python"],
+    # What is tested alone while somebody works on it, and stands on much.
+    ["-p", "dtkc-core", "--all-targets"],
+    ["-p", "dtkc-methods", "--all-targets"],
+    ["-p", "dtkc-data", "--all-targets"],
+    ["-p", "dtkc-label", "--all-targets"],
+    ["-p", "dtkc-serve", "--all-targets"],
     ["--bins"],
 ]
 BEGIN = "# Written by scripts/features.py.\n"

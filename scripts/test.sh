@@ -2,9 +2,10 @@
 # Sets up what is missing and runs every check. Ends with 0 only if all of them passed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export DTKC_TOOLS=${DTKC_TOOLS:-$PWD/.tools}
 scripts/setup.sh --tests
 # shellcheck source=/dev/null
-. "${DTKC_TOOLS:-.tools}/env.sh"
+. "$DTKC_TOOLS/env.sh"
 
 step() { printf '\n== %s\n' "$*"; }
 skipped=()
@@ -28,6 +29,12 @@ else
   skipped+=("cargo-nextest (not installed: cargo test ran instead)")
   cargo test --release --workspace --all-targets --no-fail-fast
 fi
+
+step "the Python package"
+scripts/wheel.sh "$DTKC_TOOLS/wheels"
+rm -rf "$DTKC_TOOLS/package"
+python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$DTKC_TOOLS/package" "$DTKC_TOOLS"/wheels/dtkc-*.whl
+PYTHONPATH=$DTKC_TOOLS/package:$DTKC_PYTHONPATH python3 -m pytest crates/dtkc-python
 
 step "documentation tests"
 cargo test --release --workspace --doc

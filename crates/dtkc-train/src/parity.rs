@@ -9,7 +9,8 @@ use dtkc_onnx::{Layer, Network, Parity};
 const TOLERANCE: f64 = 1e-5;
 /// It may differ by so much for each unit of size of the sums that go into the softmax: 32-bit numbers have a relative
 /// precision of 6e-8, features come out of some ten layers, and a probability moves by at most half of what two sums do.
-const PER_SIZE: f64 = 2e-6;
+/// Networks of a few steps, whose layers are not balanced yet, were seen at 3e-6; a graph that is wrong is off by far more.
+const PER_SIZE: f64 = 1e-5;
 /// Where the two largest probabilities are closer than this, either may win.
 const NEAR_TIE: f64 = 1e-4;
 
