@@ -142,15 +142,14 @@ class Dataset:
         read is an error that names it.
         """
         understood = _items.understand(items, shape=shape)
-        return _write(understood, out, labels, label_names, paths, name, size)[0]
+        return _write(understood, out, labels, label_names, paths, name, size)
 
 
 def _write(items, out, labels=None, label_names=None, paths=None, name=None, size=None):
-    """The dataset of items that are understood, and which of them it holds."""
+    """The dataset of items that are understood."""
     if len(items) == 0:
         raise Error("there are no items")
     labels = None if labels is None else np.ascontiguousarray(labels, dtype=np.int64)
-    kept = np.arange(len(items))
     shape = _shape(items, size)
     writer = _dtkc.Writer(os.fspath(out), list(shape), name or _items.name_of(out), "given from Python", paths is not None, label_names)
 
@@ -171,7 +170,7 @@ def _write(items, out, labels=None, label_names=None, paths=None, name=None, siz
             more = f" ({len(failed) - 1} more cannot)" if len(failed) > 1 else ""
             raise Error(f"item {at} cannot be used: {reason}{more}; leave such items out")
     writer.finish()
-    return Dataset(out), kept
+    return Dataset(out)
 
 
 def _shape(items, size):

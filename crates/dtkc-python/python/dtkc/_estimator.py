@@ -15,6 +15,10 @@ from ._dtkc import Error
 from ._model import Model, write
 
 
+#: Images with a side below this are enlarged before they are learnt from.
+_SMALLEST = 28
+
+
 class DTKC(ClusterMixin, TransformerMixin, BaseEstimator):
     """Learns groups of images or sequences with no labels; new items are sorted into the same groups.
 
@@ -28,7 +32,8 @@ class DTKC(ClusterMixin, TransformerMixin, BaseEstimator):
     shape : tuple, optional
         ``(height, width)`` or ``(height, width, channels)`` of images that are given as flat rows. Without it rows are taken as what they are: points.
     size : tuple, optional
-        What image files are brought to, ``(height, width)`` or ``(height, width, channels)``; 32x32 in colour without it.
+        What images are brought to, ``(height, width)`` or ``(height, width, channels)``. Without it files become 32x32 in colour, and arrays keep their
+        size, except that small ones (a side below 28) are enlarged.
     method : str, optional
         "ddc" (default), "dtkc", "kmeans", "spectral", "dec", "idec", "dcn", "spectralnet", "dbc".
     preset : str, optional
@@ -135,7 +140,7 @@ class DTKC(ClusterMixin, TransformerMixin, BaseEstimator):
         elif keeps and _training.is_run(run) and os.path.exists(path):
             data = _dataset.Dataset(path)
         else:
-            data = _dataset._write(items, path, size=self.size)[0]
+            data = _dataset._write(items, path, size=self.size or _enlarged(items))
         self.summary_ = _training.train(run, self._arguments(run, data.path), _training.progress_of(self.verbose))
         with open(os.path.join(run, "model.onnx"), "rb") as file:
             self.model_ = Model(file.read(), threads=self.threads)
@@ -255,6 +260,14 @@ class DTKC(ClusterMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "model_")
+
+
+def _enlarged(items):
+    """For images that are too small for a network of two blocks, the smallest multiple of their size that is not; nothing for others."""
+    if not isinstance(items, _items.Pixels) or min(items.shape[:2]) >= _SMALLEST:
+        return None
+    times = -(-_SMALLEST // min(items.shape[:2]))
+    return (times * items.shape[0], times * items.shape[1])
 
 
 def _is_rows(X):
