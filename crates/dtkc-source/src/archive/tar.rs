@@ -1,5 +1,5 @@
-//! Tar archives, packed or not, also in WebDataset style (images beside files of the same stem). They can be read only
-//! from front to back, so their items come in the order of the archive.
+//! Tar archives, packed or not, also in WebDataset style (images beside files of the same stem: `sample.rs`). They can be read
+//! only from front to back, so their items come in the order of the archive.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,6 +12,7 @@ use dtkc_item::ItemError;
 
 use super::bounded::{Allowance, Bounded};
 use super::name::clean;
+use super::sample::{Companion, Sample};
 use crate::reader::{NearFile, cut_off, read_head};
 use crate::rules::{self, Verdict};
 use crate::unpack::{self, Packing};
@@ -88,7 +89,25 @@ type Step = ControlFlow<ControlFlow<()>>;
 const NEXT: Step = ControlFlow::Continue(());
 
 impl Walk<'_> {
-    fn all<R: Read>(&self, mut entries: Entries<'_, R>, visitor: &mut dyn Visitor) -> io::Result<ControlFlow<()>> {
+    fn all<R: Read>(&self, entries: Entries<'_, R>, visitor: &mut dyn Visitor) -> io::Result<ControlFlow<()>> {
+        let mut sample = visitor.wants_classes().then(Sample::default);
+        let walked = self.entries(entries, &mut sample, visitor);
+        match sample {
+            // The last sample is whole now, or all that there is of it.
+            Some(mut sample) if !matches!(walked, Ok(ControlFlow::Break(()))) => match sample.show(visitor) {
+                ControlFlow::Continue(()) => walked,
+                flow => Ok(flow),
+            },
+            _ => walked,
+        }
+    }
+
+    fn entries<R: Read>(
+        &self,
+        mut entries: Entries<'_, R>,
+        sample: &mut Option<Sample>,
+        visitor: &mut dyn Visitor,
+    ) -> io::Result<ControlFlow<()>> {
         let mut unread = 0u64;
         loop {
             self.left.set(unread.saturating_add(MAX_REMARKS));
@@ -97,13 +116,18 @@ impl Walk<'_> {
             self.left.set(u64::MAX);
             // The rest of an entry is read over, where it cannot be jumped over.
             unread = if self.length.is_some() { 0 } else { stored_size(&mut entry)?.saturating_add(512) };
-            if let ControlFlow::Break(flow) = self.one(&mut entry, visitor)? {
+            if let ControlFlow::Break(flow) = self.one(&mut entry, sample, visitor)? {
                 return Ok(flow);
             }
         }
     }
 
-    fn one(&self, entry: &mut Entry<'_, impl Read>, visitor: &mut dyn Visitor) -> io::Result<Step> {
+    fn one(
+        &self,
+        entry: &mut Entry<'_, impl Read>,
+        sample: &mut Option<Sample>,
+        visitor: &mut dyn Visitor,
+    ) -> io::Result<Step> {
         let kind = entry.header().entry_type();
         let raw = entry.path_bytes();
         let name = clean(&String::from_utf8_lossy(&raw));
@@ -113,12 +137,17 @@ impl Walk<'_> {
         drop(raw);
         let sought = visitor.sought();
         let verdict = if is_file(kind) { rules::judge(&name, sought) } else { Verdict::Pass(Reason::NotAFile) };
+        if let Some(sample) = sample
+            && sample.begin(&name, visitor).is_break()
+        {
+            return Ok(ControlFlow::Break(ControlFlow::Break(())));
+        }
         if self.is_cut(entry) {
             let found = match verdict {
                 Verdict::Pass(_) => Found::broken(self.path, cut_off()),
                 _ => Found::below(self.path, &name, Body::Broken(cut_off())),
             };
-            return Ok(ControlFlow::Break(visitor.damaged(found)));
+            return Ok(ControlFlow::Break(damaged(found, sample, visitor)));
         }
         let mut head = Vec::new();
         let passed = match verdict {
@@ -129,11 +158,17 @@ impl Walk<'_> {
                 (!sought.is_head(&head)).then_some(Reason::OtherContent)
             }
         };
+        if let (Some(sample), Some(_), true) = (&mut *sample, passed, is_file(kind))
+            && let Some(companion) = Companion::of(&name)
+            && sample.learn(companion, entry.size(), entry)?
+        {
+            return Ok(NEXT);
+        }
         if let Some(reason) = passed {
             visitor.passed(Passed { root: self.path, name: &name, reason });
             return Ok(NEXT);
         }
-        self.found(entry, &name, head, visitor)
+        self.found(entry, &name, head, sample, visitor)
     }
 
     /// Only a packed or sparse entry is read here; others lie as they are in the file.
@@ -142,6 +177,7 @@ impl Walk<'_> {
         entry: &mut Entry<'_, impl Read>,
         name: &str,
         head: Vec<u8>,
+        sample: &mut Option<Sample>,
         visitor: &mut dyn Visitor,
     ) -> io::Result<Step> {
         let length = entry.size();
@@ -156,11 +192,16 @@ impl Walk<'_> {
                 Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
                 _ => {
                     let found = Found::below(self.path, name, Body::Broken(cut_off()));
-                    return Ok(ControlFlow::Break(visitor.damaged(found)));
+                    return Ok(ControlFlow::Break(damaged(found, sample, visitor)));
                 }
             }
         };
-        match visitor.found(Found::below(self.path, name, body)) {
+        let found = Found::below(self.path, name, body);
+        let flow = match sample {
+            Some(sample) => sample.hold(found, visitor),
+            None => visitor.found(found),
+        };
+        match flow {
             ControlFlow::Continue(()) => Ok(NEXT),
             flow => Ok(ControlFlow::Break(flow)),
         }
@@ -171,6 +212,12 @@ impl Walk<'_> {
         let end = entry.raw_file_position().saturating_add(entry.size());
         self.length.is_some_and(|length| end > length) && !entry.header().entry_type().is_gnu_sparse()
     }
+}
+
+/// Tells of damage, after what was found before it.
+fn damaged(found: Found, sample: &mut Option<Sample>, visitor: &mut dyn Visitor) -> ControlFlow<()> {
+    sample.as_mut().map_or(ControlFlow::Continue(()), |sample| sample.show(visitor))?;
+    visitor.damaged(found)
 }
 
 fn is_file(kind: EntryType) -> bool {
@@ -228,6 +275,88 @@ mod tests {
             assert_eq!(contents, [b"one".as_slice(), b"two", PNG, b""]);
             assert_eq!(log.reasons(), [Reason::OtherExtension, Reason::Hidden, Reason::OtherContent]);
         }
+    }
+
+    /// A visitor that asks for classes, and for no more than so many items.
+    struct Classes(Log, usize);
+
+    impl Visitor for Classes {
+        fn wants_classes(&self) -> bool {
+            true
+        }
+        fn found(&mut self, found: Found) -> ControlFlow<()> {
+            let flow = self.0.found(found);
+            if self.0.found.len() == self.1 { ControlFlow::Break(()) } else { flow }
+        }
+        fn passed(&mut self, passed: Passed<'_>) {
+            self.0.passed(passed);
+        }
+        fn damaged(&mut self, found: Found) -> ControlFlow<()> {
+            self.0.damaged(found)
+        }
+    }
+
+    #[test]
+    fn companions_of_a_sample_tell_its_class() {
+        let entries: &[(&str, &[u8])] = &[
+            ("a/1.cls", b"3"),
+            ("a/1.png", b"one"),
+            ("a/1.txt", b"a caption"),
+            ("a/2.jpg", b"two"),
+            ("a/2.json", b"{\"label\": \"cat\"}"),
+            ("a/3.left.png", b"three"),
+            ("a/3.right.png", b"three"),
+            ("a/3.cls", b"7\n"),
+            ("a/4.png", b"four"),
+            ("a/4.json", b"no facts"),
+            ("b.cls", b"9"),
+            ("c.png", b"five"),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let plain = tar(entries);
+        for bytes in [plain.clone(), gz(&plain)] {
+            std::fs::write(&path, &bytes).unwrap();
+            let mut seen = Classes(Log::default(), 0);
+            assert!(visit(&path, LIMIT, &mut seen).is_continue());
+            let found: Vec<_> = seen.0.found.iter().map(|f| (f.name(), f.class.as_deref())).collect();
+            let three = Some("7");
+            assert_eq!(
+                found,
+                [
+                    ("a/1.png", Some("3")),
+                    ("a/2.jpg", Some("cat")),
+                    ("a/3.left.png", three),
+                    ("a/3.right.png", three),
+                    ("a/4.png", None),
+                    ("c.png", None),
+                ]
+            );
+            // Those that told a class were of use; one without an image told it to nobody.
+            let passed: Vec<&str> = seen.0.passed.iter().map(|(name, _)| name.rsplit('/').next().unwrap()).collect();
+            assert_eq!(passed, ["1.txt", "4.json"]);
+            let mut some = Classes(Log::default(), 3);
+            assert!(visit(&path, LIMIT, &mut some).is_break());
+            assert_eq!(some.0.found.len(), 3);
+            assert!(log(&bytes).found.iter().all(|found| found.class.is_none()));
+        }
+        std::fs::write(&path, &plain[..plain.len() - 2000]).unwrap();
+        let mut seen = Classes(Log::default(), 0);
+        assert!(visit(&path, LIMIT, &mut seen).is_continue());
+        assert_eq!((seen.0.found.len(), seen.0.damaged), (6, 1));
+        assert!(matches!(seen.0.found[5].body, Body::Broken(_)) && seen.0.found[4].name() == "a/4.png");
+    }
+
+    #[test]
+    fn a_sample_without_end_takes_no_memory_without_end() {
+        let names: Vec<String> = (0..50).map(|i| format!("one.{i}.png")).collect();
+        let entries: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), PNG)).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, tar(&entries)).unwrap();
+        let mut seen = Classes(Log::default(), 20);
+        assert!(visit(&path, LIMIT, &mut seen).is_break());
+        assert_eq!(seen.0.names()[..], names[..20]);
     }
 
     #[test]
