@@ -65,18 +65,23 @@ impl RowImporter {
     /// collected by reading that column.
     pub fn open(shards: Vec<PathBuf>, options: &ReadOptions) -> Result<Self, ReadError> {
         let columns = columns(options);
-        let (mut count, mut first) = (0u64, None);
+        let (mut count, mut first, mut notes) = (0u64, None, Vec::new());
         for path in &shards {
             let images = ImageRows::expect(path, &columns)?;
             count = count.saturating_add(images.rows());
             let label = images.plan().label.clone();
             match &first {
-                None => first = Some((path, label)),
+                None => {
+                    if label.is_none() && options.labels == LabelsFrom::Detect {
+                        let there = images.columns();
+                        notes.push(format!("no column of labels was found; --label-column names one of {there}"));
+                    }
+                    first = Some((path, label));
+                }
                 Some((other, known)) => check_alike(path, label.as_ref(), other, known.as_ref())?,
             }
         }
         let label = first.and_then(|(_, label)| label);
-        let mut notes = Vec::new();
         let (classes, labels) = match (options.labels, label) {
             (LabelsFrom::Folders, _) => folders(&shards, &columns)?,
             (LabelsFrom::Coil, _) | (_, None) => (Classes::None, Labels::None),

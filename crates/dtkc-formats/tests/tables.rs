@@ -38,7 +38,7 @@ fn read(paths: &[PathBuf], options: &ReadOptions) -> Result<(Box<dyn Importer>, 
 }
 
 fn failure(paths: &[PathBuf], options: &ReadOptions) -> String {
-    read(paths, options).map(|(_, records)| records).unwrap_err().to_string()
+    read(paths, options).map(|(_, records)| records.len()).unwrap_err().to_string()
 }
 
 fn names(records: &[Record]) -> Vec<&str> {
@@ -236,7 +236,7 @@ fn damage_is_one_sentence_and_never_a_part_of_a_dataset() {
     for cut in [5, whole.len() / 2, whole.len() - 1] {
         place.write("a.parquet", &whole[..cut]);
         let error = failure(&path, &ReadOptions::default());
-        assert!(error.contains("a.parquet: the file cannot be read") && error.contains("copy it again"), "{error}");
+        assert!(error.contains("a.parquet: the file is cut off") && error.contains("download it again"), "{error}");
     }
     // Every single byte: the file is read, refused, or an image in it differs; no more.
     for place_of in 0..whole.len() {
@@ -267,12 +267,10 @@ fn a_page_that_lies_about_its_size_is_refused() {
         let zigzag = size << 1;
         (0..4).map(|i| ((zigzag >> (7 * i)) & 0x7f) as u8 | if i < 3 { 0x80 } else { 0 }).collect::<Vec<u8>>()
     };
-    let claim = (1u32 << 20..(1 << 20) + 64).map(header).find_map(|claim| {
-        let found = bytes.windows(4).position(|window| window == claim)?;
-        Some(found)
-    });
+    let claims: Vec<Vec<u8>> = (1u32 << 20..(1 << 20) + 64).map(header).collect();
+    // The first such number is that of the page; what stands at the end of the file says it once more.
+    let at = bytes.windows(4).position(|window| claims.iter().any(|claim| claim == window)).unwrap();
     let mut bytes = bytes;
-    let at = claim.unwrap();
     bytes[at..at + 4].copy_from_slice(&header((1 << 20) - 5000));
     place.write("a.parquet", bytes);
     let error = failure(&[place.path("a.parquet")], &ReadOptions::default());

@@ -18,14 +18,14 @@ fn place() -> Place {
         let labels: Vec<i64> = numbers.map(|i| i as i64 % 3).collect();
         let names = ["cat", "dog", "eel"];
         let table = ImageTable { group: 70, ..ImageTable::new(&named).labelled(&labels, Some(&names)) };
-        place.write(&format!("s-{}.parquet", shard + 9), table.file());
+        place.write(&format!("in/s-{}.parquet", shard + 9), table.file());
         let classes: Vec<(String, Vec<u8>)> = labels
             .iter()
             .zip(&images)
             .map(|(l, (n, _))| (n.replace("png", "cls"), l.to_string().into_bytes()))
             .collect();
         let both = images.iter().zip(&classes).flat_map(|(image, class)| [class, image]);
-        place.tar(&format!("s-{}.tar", shard + 9), &both.map(|(n, b)| (n.as_str(), b.clone())).collect::<Vec<_>>());
+        place.tar(&format!("in/s-{}.tar", shard + 9), &both.map(|(n, b)| (n.as_str(), b.clone())).collect::<Vec<_>>());
     }
     place
 }
@@ -41,7 +41,7 @@ fn tables_and_samples_give_what_a_folder_gives() {
     let place = place();
     place.ok(&["--input", "photos", "--output", "folder.csv"]);
     let expected = answers(&place.text("folder.csv"));
-    for input in ["s-*.parquet", "s-{9..11}.parquet", "s-*.tar", "s-{09..11}.tar"] {
+    for input in ["in/s-*.parquet", "in/s-{9..11}.parquet", "in/s-*.tar", "in/s-{09..11}.tar"] {
         // A range that fills with zeros names another file.
         if input.contains("{09") {
             place.refused(&["--input", input, "--output", "other.csv", "--force"], 1, "s-09.tar does not exist");
@@ -54,20 +54,19 @@ fn tables_and_samples_give_what_a_folder_gives() {
             |i: usize| if input.contains("tar") { (i % 3).to_string() } else { ["cat", "dog", "eel"][i % 3].into() };
         assert_eq!(column(&text, "truth"), (0..COUNT).map(class).collect::<Vec<_>>(), "{input}");
         let ending = input.rsplit('.').next().unwrap();
-        assert_eq!(column(&text, "path")[199], format!("s-11.{ending}/0199.png"));
+        assert_eq!(column(&text, "path")[199], format!("in/s-11.{ending}/0199.png"));
     }
 }
 
 #[test]
 fn shards_and_batches_of_a_table_do_not_matter() {
     let place = place();
-    let common = ["--input", "s-*.parquet", "--truth", "--probabilities"];
+    let common = ["--input", "in/s-*.parquet", "--truth", "--probabilities"];
     place.ok(&[&common[..], &["--output", "whole.parquet", "--gallery", "page.html"]].concat());
     assert!(place.text("page.html").contains("data:image"));
     let parts: Vec<String> = (1..=3).map(|i| format!("part-{i}.parquet")).collect();
     for (i, part) in parts.iter().enumerate() {
         let shard = format!("{}/3", i + 1);
-        // The second of a pattern must not read what the first made.
         std::fs::create_dir_all(place.path("out")).unwrap();
         place.ok(&[&common[..], &["--output", &format!("out/{part}"), "--shard", &shard, "--batch", "5"]].concat());
     }
@@ -107,9 +106,9 @@ fn a_row_without_an_image_fails_alone_and_a_cut_shard_too() {
         failed.contains("images are not embedded in this file") && failed.contains("the row has no image"),
         "{failed}"
     );
-    assert!(failed.contains("a-2.parquet") && failed.contains("copy it again"), "{failed}");
+    assert!(failed.contains("a-2.parquet") && failed.contains("download it again"), "{failed}");
     // Alone it is refused.
-    place.refused(&["--input", "a-2.parquet", "--output", "no.csv"], 1, "a-2.parquet: the file cannot be read");
+    place.refused(&["--input", "a-2.parquet", "--output", "no.csv"], 1, "a-2.parquet: the file is cut off");
 }
 
 #[test]
@@ -120,12 +119,12 @@ fn columns_are_named_and_refused_before_any_work() {
         refused(said.into(), 1, words);
         assert!(!place.path("no.csv").exists() && !place.path("no.csv.journal").exists());
     };
-    for input in ["s-9.parquet", "s-*.parquet"] {
+    for input in ["in/s-9.parquet", "in/s-*.parquet"] {
         named(input, &["--image-column", "scan"], "there is no column 'scan' (--image-column); there are image, label");
         named(input, &["--label-column", "kind", "--truth"], "there is no column 'kind' (--label-column)");
     }
     place.write("bare.parquet", ImageTable::new(&[("1.png", png(1))]).file());
     named("bare.parquet", &["--truth"], "leave --truth out");
-    place.ok(&["--input", "s-9.parquet", "--image-column", "image", "--id-column", "label", "--output", "out.csv"]);
-    assert_eq!(column(&place.text("out.csv"), "path")[..2], ["s-9.parquet/0", "s-9.parquet/1"]);
+    place.ok(&["--input", "in/s-9.parquet", "--image-column", "image", "--id-column", "label", "--output", "out.csv"]);
+    assert_eq!(column(&place.text("out.csv"), "path")[..2], ["in/s-9.parquet/0", "in/s-9.parquet/1"]);
 }

@@ -291,6 +291,6 @@ mod tests {
         let path = folder.path().join("a.parquet");
         std::fs::write(&path, b"PAR1 and nothing more").unwrap();
         let error = ListImporter::open(&path, &Columns::default()).err().unwrap().to_string();
-        assert!(error.contains("cannot be read") && error.contains("copy it again"), "{error}");
+        assert!(error.contains("cut off") && error.contains("download it again"), "{error}");
     }
 }

@@ -156,7 +156,8 @@ pub(super) fn classes(inputs: &Inputs, observer: &dyn Observer) -> Result<Folder
     match classes.any() || inputs.tables().next().is_some() || inputs.files().next().is_some() || observer.stop() {
         true => Ok(classes),
         false => {
-            let text = "the images have no labels and lie in no folders that could be classes to compare with; leave --truth out";
+            let text = "the images have no labels and lie in no folders that could be classes to compare with; \
+                        leave --truth out, or name a column of labels with --label-column";
             Err(LabelError::Settings(text.into()))
         }
     }

@@ -106,6 +106,10 @@ pub(super) fn unreadable(path: &Path, error: &ParquetError) -> SourceError {
     let text = error.to_string();
     let reason = match text.contains("Disabled feature") {
         true => format!("its compression is not read ({text}); {SAVE}"),
+        // What a Parquet file holds is written at its end.
+        false if ["Corrupt footer", "too small", "than footer"].iter().any(|words| text.contains(words)) => {
+            "the file is cut off, or it is no Parquet file; copy or download it again".to_owned()
+        }
         false => format!("the file cannot be read ({text}); save or copy it again"),
     };
     SourceError::file(path, reason)

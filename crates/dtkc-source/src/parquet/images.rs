@@ -67,17 +67,14 @@ impl ImageRows {
         if let Some(images) = Self::open(path, columns)? {
             return Ok(images);
         }
-        let names = file::guarded(path, || {
-            let leaves = file::open(path)?;
-            let leaves = leaves.metadata().file_metadata().schema_descr().columns();
-            let mut names: Vec<String> =
-                leaves.iter().filter_map(|leaf| leaf.path().parts().first().cloned()).collect();
-            names.dedup();
-            Ok::<_, SourceError>(names)
-        })?;
-        let reason =
-            format!("no column holds the bytes of images; there are {} (choose with --image-column)", listed(&names));
+        let names = file::guarded(path, || Ok::<_, SourceError>(names_of(&file::open(path)?)))?;
+        let reason = format!("no column holds the bytes of images; there are {names} (choose with --image-column)");
         Err(SourceError::file(path, reason))
+    }
+
+    /// The names of the columns, the first of many, fit to be shown.
+    pub fn columns(&self) -> String {
+        names_of(&self.reader)
     }
 
     /// Rows, columns and values must be of one number, or a few bytes would stand for any number of items.
@@ -155,6 +152,13 @@ impl ImageRows {
         }
         Ok(ControlFlow::Continue(()))
     }
+}
+
+fn names_of(reader: &Reader) -> String {
+    let leaves = reader.metadata().file_metadata().schema_descr().columns();
+    let mut names: Vec<String> = leaves.iter().filter_map(|leaf| leaf.path().parts().first().cloned()).collect();
+    names.dedup();
+    listed(&names)
 }
 
 /// The first name that can be shown, or the number of the row.
