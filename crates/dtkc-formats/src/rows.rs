@@ -72,9 +72,11 @@ impl RowImporter {
             let label = images.plan().label.clone();
             match &first {
                 None => {
-                    if label.is_none() && options.labels == LabelsFrom::Detect {
-                        let there = images.columns();
-                        notes.push(format!("no column of labels was found; --label-column names one of {there}"));
+                    if label.is_none()
+                        && options.labels == LabelsFrom::Detect
+                        && let Some(others) = images.others()
+                    {
+                        notes.push(format!("no labels were found; if a column holds them (there are {others}), name it with --label-column"));
                     }
                     first = Some((path, label));
                 }

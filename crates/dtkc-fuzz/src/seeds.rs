@@ -60,7 +60,7 @@ pub fn image_tables() -> Vec<Vec<u8>> {
     let image = files::gray_png(8, 8, 7);
     let plain = ImageTable::new(&[("cats/1.png", &image), ("2.png", &image), ("../3.png", &image), ("4.png", &image)]);
     let mut holes = plain.clone().labelled(&[0, 1, -1, 1], Some(&["cat", "dog"]));
-    holes.rows[1].0 = None;
+    holes.rows[1].bytes = None;
     let packed = [UNCOMPRESSED, SNAPPY, GZIP(Default::default()), ZSTD(Default::default()), LZ4_RAW];
     packed
         .map(|compression| ImageTable { compression, ..holes.clone() }.file())

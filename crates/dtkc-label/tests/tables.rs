@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Place, column, png, refused};
-use dtkc_testing::parquet::ImageTable;
+use dtkc_testing::parquet::{ImageRow, ImageTable};
 
 const COUNT: usize = 300;
 
@@ -87,8 +87,8 @@ fn shards_and_batches_of_a_table_do_not_matter() {
 fn a_row_without_an_image_fails_alone_and_a_cut_shard_too() {
     let place = Place::new();
     let mut table = ImageTable::new(&[("1.png", png(1)), ("2.png", png(2)), ("3.png", png(3)), ("../4.png", png(4))]);
-    table.rows[1].0 = None;
-    table.rows[2] = (None, None, None);
+    table.rows[1].bytes = None;
+    table.rows[2] = ImageRow::default();
     place.write("a-1.parquet", table.file());
     let whole = table.file();
     place.write("a-2.parquet", &whole[..whole.len() - 20]);

@@ -10,11 +10,22 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
+/// One row; anything may be missing.
+#[derive(Debug, Clone, Default)]
+pub struct ImageRow {
+    /// The encoded image.
+    pub bytes: Option<Vec<u8>>,
+    /// The path beside it.
+    pub path: Option<String>,
+    /// The label.
+    pub label: Option<i64>,
+}
+
 /// One such file.
 #[derive(Debug, Clone)]
 pub struct ImageTable {
-    /// The bytes, the path beside them and the label of each row.
-    pub rows: Vec<(Option<Vec<u8>>, Option<String>, Option<i64>)>,
+    /// The rows.
+    pub rows: Vec<ImageRow>,
     /// What the labels are called, where that is written.
     pub names: Option<Vec<&'static str>>,
     /// Rows of a row group.
@@ -28,7 +39,11 @@ pub struct ImageTable {
 impl ImageTable {
     /// Images with these names, without labels.
     pub fn new<B: AsRef<[u8]>>(files: &[(&str, B)]) -> Self {
-        let row = |(name, bytes): &(&str, B)| (Some(bytes.as_ref().to_vec()), Some((*name).to_owned()), None);
+        let row = |(name, bytes): &(&str, B)| ImageRow {
+            bytes: Some(bytes.as_ref().to_vec()),
+            path: Some((*name).to_owned()),
+            label: None,
+        };
         Self {
             rows: files.iter().map(row).collect(),
             names: None,
@@ -41,7 +56,7 @@ impl ImageTable {
     /// The same with labels.
     #[must_use]
     pub fn labelled(mut self, labels: &[i64], names: Option<&[&'static str]>) -> Self {
-        self.rows.iter_mut().zip(labels).for_each(|(row, label)| row.2 = Some(*label));
+        self.rows.iter_mut().zip(labels).for_each(|(row, label)| row.label = Some(*label));
         self.label = "label";
         self.names = names.map(<[&str]>::to_vec);
         self
@@ -71,10 +86,10 @@ impl ImageTable {
             let mut group = writer.next_row_group().unwrap();
             let text = |text: &Option<String>| text.as_ref().map(|text| ByteArray::from(text.as_str()));
             let bytes = |bytes: &Option<Vec<u8>>| bytes.clone().map(ByteArray::from);
-            column::<ByteArrayType>(&mut group, rows.iter().map(|row| bytes(&row.0)), 2);
-            column::<ByteArrayType>(&mut group, rows.iter().map(|row| text(&row.1)), 2);
+            column::<ByteArrayType>(&mut group, rows.iter().map(|row| bytes(&row.bytes)), 2);
+            column::<ByteArrayType>(&mut group, rows.iter().map(|row| text(&row.path)), 2);
             if !self.label.is_empty() {
-                column::<Int64Type>(&mut group, rows.iter().map(|row| row.2), 1);
+                column::<Int64Type>(&mut group, rows.iter().map(|row| row.label), 1);
             }
             group.close().unwrap();
         }

@@ -67,14 +67,18 @@ impl ImageRows {
         if let Some(images) = Self::open(path, columns)? {
             return Ok(images);
         }
-        let names = file::guarded(path, || Ok::<_, SourceError>(names_of(&file::open(path)?)))?;
+        let names = file::guarded(path, || Ok::<_, SourceError>(names_of(&file::open(path)?, &|_| true)))?;
         let reason = format!("no column holds the bytes of images; there are {names} (choose with --image-column)");
         Err(SourceError::file(path, reason))
     }
 
-    /// The names of the columns, the first of many, fit to be shown.
-    pub fn columns(&self) -> String {
-        names_of(&self.reader)
+    /// The names of columns that are nothing yet, the first of many, fit to be shown.
+    pub fn others(&self) -> Option<String> {
+        let Plan { image, path, name, label, .. } = &self.plan;
+        let label = label.as_ref().map(|label| label.leaf);
+        let known = |place: usize| place == *image || [*path, *name, label].contains(&Some(place));
+        let names = names_of(&self.reader, &|place| !known(place));
+        Some(names).filter(|names| !names.is_empty())
     }
 
     /// Rows, columns and values must be of one number, or a few bytes would stand for any number of items.
@@ -154,9 +158,11 @@ impl ImageRows {
     }
 }
 
-fn names_of(reader: &Reader) -> String {
+/// The names of the columns of some leaves.
+fn names_of(reader: &Reader, wanted: &dyn Fn(usize) -> bool) -> String {
     let leaves = reader.metadata().file_metadata().schema_descr().columns();
-    let mut names: Vec<String> = leaves.iter().filter_map(|leaf| leaf.path().parts().first().cloned()).collect();
+    let wanted = leaves.iter().enumerate().filter(|(place, _)| wanted(*place));
+    let mut names: Vec<String> = wanted.filter_map(|(_, leaf)| leaf.path().parts().first().cloned()).collect();
     names.dedup();
     listed(&names)
 }
