@@ -125,8 +125,14 @@ impl Sample {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::Passed;
+    use crate::archive::tar::visit;
+    use crate::testing::{Log, PNG, gz, tar};
+
+    const LIMIT: u64 = 10_000;
 
     #[test]
     fn keys_end_at_the_first_dot_of_the_file() {
@@ -156,5 +162,89 @@ mod tests {
         ] {
             assert_eq!(class(Companion::Facts, text).as_deref(), expected, "{text}");
         }
+    }
+
+    /// A visitor that asks for classes, and for no more than so many items.
+    struct Classes(Log, usize);
+
+    impl Visitor for Classes {
+        fn wants_classes(&self) -> bool {
+            true
+        }
+        fn found(&mut self, found: Found) -> ControlFlow<()> {
+            let flow = self.0.found(found);
+            if self.0.found.len() == self.1 { ControlFlow::Break(()) } else { flow }
+        }
+        fn passed(&mut self, passed: Passed<'_>) {
+            self.0.passed(passed);
+        }
+        fn damaged(&mut self, found: Found) -> ControlFlow<()> {
+            self.0.damaged(found)
+        }
+    }
+
+    #[test]
+    fn companions_of_a_sample_tell_its_class() {
+        let entries: &[(&str, &[u8])] = &[
+            ("a/1.cls", b"3"),
+            ("a/1.png", b"one"),
+            ("a/1.txt", b"a caption"),
+            ("a/2.jpg", b"two"),
+            ("a/2.json", b"{\"label\": \"cat\"}"),
+            ("a/3.left.png", b"three"),
+            ("a/3.right.png", b"three"),
+            ("a/3.cls", b"7\n"),
+            ("a/4.png", b"four"),
+            ("a/4.json", b"no facts"),
+            ("b.cls", b"9"),
+            ("c.png", b"five"),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let plain = tar(entries);
+        for bytes in [plain.clone(), gz(&plain)] {
+            std::fs::write(&path, &bytes).unwrap();
+            let mut seen = Classes(Log::default(), 0);
+            assert!(visit(&path, LIMIT, &mut seen).is_continue());
+            let found: Vec<_> = seen.0.found.iter().map(|f| (f.name(), f.class.as_deref())).collect();
+            let three = Some("7");
+            assert_eq!(
+                found,
+                [
+                    ("a/1.png", Some("3")),
+                    ("a/2.jpg", Some("cat")),
+                    ("a/3.left.png", three),
+                    ("a/3.right.png", three),
+                    ("a/4.png", None),
+                    ("c.png", None),
+                ]
+            );
+            // Those that told a class were of use; one without an image told it to nobody.
+            let passed: Vec<&str> = seen.0.passed.iter().map(|(name, _)| name.rsplit('/').next().unwrap()).collect();
+            assert_eq!(passed, ["1.txt", "4.json"]);
+            let mut some = Classes(Log::default(), 3);
+            assert!(visit(&path, LIMIT, &mut some).is_break());
+            assert_eq!(some.0.found.len(), 3);
+            let mut unasked = Log::default();
+            assert!(visit(&path, LIMIT, &mut unasked).is_continue());
+            assert!(unasked.found.iter().all(|found| found.class.is_none()));
+        }
+        std::fs::write(&path, &plain[..plain.len() - 2000]).unwrap();
+        let mut seen = Classes(Log::default(), 0);
+        assert!(visit(&path, LIMIT, &mut seen).is_continue());
+        assert_eq!((seen.0.found.len(), seen.0.damaged), (6, 1));
+        assert!(matches!(seen.0.found[5].body, Body::Broken(_)) && seen.0.found[4].name() == "a/4.png");
+    }
+
+    #[test]
+    fn a_sample_without_end_takes_no_memory_without_end() {
+        let names: Vec<String> = (0..50).map(|i| format!("one.{i}.png")).collect();
+        let entries: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), PNG)).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, tar(&entries)).unwrap();
+        let mut seen = Classes(Log::default(), 20);
+        assert!(visit(&path, LIMIT, &mut seen).is_break());
+        assert_eq!(seen.0.names()[..], names[..20]);
     }
 }
