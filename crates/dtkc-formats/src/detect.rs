@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use dtkc_image::Limits;
-use dtkc_source::{FileKind, Sought, is_tar, kind_by_name, rules, zip};
+use dtkc_source::{FileKind, Sought, is_tar, kind_by_name, parquet, rules, zip};
 
 use super::images::Listing;
-use super::sequences::{arabic, lists, ts};
+use super::sequences::{arabic, ts};
 use super::{ReadError, idx, libsvm, mat, npy, splits, stream};
 
 /// Bytes that are enough to tell any format.
@@ -183,7 +183,7 @@ fn guess(path: &Path) -> Result<Option<Format>, ReadError> {
         Format::Hdf5
     } else if npy::matches(&head) {
         Format::Npy
-    } else if lists::matches(&head) {
+    } else if parquet::matches(&head) {
         Format::Parquet
     } else if mat::matches(&head) {
         Format::Mat
@@ -214,6 +214,7 @@ fn guess(path: &Path) -> Result<Option<Format>, ReadError> {
             _ => match kind_by_name(path) {
                 FileKind::Zip => Some(Format::Zip),
                 FileKind::Tar => Some(Format::Tar),
+                FileKind::Parquet => Some(Format::Parquet),
                 FileKind::Image | FileKind::Other => None,
             },
         });

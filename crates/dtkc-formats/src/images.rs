@@ -195,6 +195,10 @@ impl Visitor for Lister {
         self.sought
     }
 
+    fn wants_classes(&self) -> bool {
+        self.sought == Sought::Images
+    }
+
     fn found(&mut self, mut found: Found) -> ControlFlow<()> {
         match &mut found.body {
             Body::Broken(error) if found.place == 0 => {
@@ -238,7 +242,8 @@ impl ImageImporter {
         };
         let own = origin.as_deref().filter(|_| several && matches!(listing.input, Input::Folder(_)));
         let names: Vec<&str> = listing.found.iter().map(Found::name).collect();
-        let Labels { classes, labels, coil, notes } = labels::label(&names, from, own);
+        let given: Vec<Option<&str>> = listing.found.iter().map(|found| found.class.as_deref()).collect();
+        let Labels { classes, labels, coil, notes } = labels::label(&names, &given, from, own);
         let description = Description {
             count: Some(listing.found.len() as u64),
             classes,
@@ -318,7 +323,7 @@ fn file_name(path: &Path) -> Option<String> {
 }
 
 /// Size and colour from the header; `None` where it cannot be read.
-fn sample(bytes: &[u8], limits: &Limits) -> Option<Sample> {
+pub(super) fn sample(bytes: &[u8], limits: &Limits) -> Option<Sample> {
     let probe = probe(bytes, limits).ok()?;
     Some(Sample { height: probe.height, width: probe.width, rgb: probe.channels >= 3 })
 }

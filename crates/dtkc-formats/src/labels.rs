@@ -1,4 +1,5 @@
-//! Labels from names: the folder that an image lies in, or COIL's `objN__ANGLE.png`.
+//! Labels from names: the folder that an image lies in, or COIL's `objN__ANGLE.png`; or from what lies beside images in an
+//! archive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +11,7 @@ use super::record::Classes;
 /// Where labels come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LabelsFrom {
-    /// COIL where every name says so, nothing otherwise.
+    /// COIL where every name says so, else what the archive says itself.
     #[default]
     Detect,
     /// The folder.
@@ -34,8 +35,9 @@ pub struct Labels {
 }
 
 /// Finds the labels of images by their names, which use `/`; a name that ends with it is that of a folder, and has
-/// none. `own` is the class of all where there are no folders below: the name of one folder among several.
-pub fn label(names: &[&str], from: LabelsFrom, own: Option<&str>) -> Labels {
+/// none. `given` is what the archive says about each, `own` the class of all where there are no folders below: the name of
+/// one folder among several.
+pub fn label(names: &[&str], given: &[Option<&str>], from: LabelsFrom, own: Option<&str>) -> Labels {
     let is_image = |name: &&str| !name.ends_with('/');
     let images = || names.iter().copied().filter(is_image);
     let rule = FolderRule::of(images());
@@ -50,6 +52,13 @@ pub fn label(names: &[&str], from: LabelsFrom, own: Option<&str>) -> Labels {
     let detected = images().next().is_some() && images().all(|name| coil_object(name).is_some());
     if from == LabelsFrom::Coil || detected {
         return by_name(objects().collect(), true);
+    }
+    if given.iter().any(Option::is_some) {
+        let Labels { classes, mut labels, .. } =
+            by_name(given.iter().map(|class| class.map(str::to_owned)).collect(), false);
+        // Of one that nothing lies beside the class is not known.
+        labels.iter_mut().for_each(|label| *label = label.or(Some(-1)));
+        return Labels { classes, labels, coil: false, notes: Vec::new() };
     }
     let classes: BTreeSet<&str> = images().filter_map(|name| rule.class_of(name)).collect();
     let mut notes = Vec::new();
@@ -89,23 +98,23 @@ mod tests {
 
     #[test]
     fn names_are_classes_and_numbers_stay_numbers() {
-        let named = label(&["dog/2.png", "cat/1.png", "locked/"], LabelsFrom::Folders, None);
+        let named = label(&["dog/2.png", "cat/1.png", "locked/"], &[], LabelsFrom::Folders, None);
         assert_eq!(named.classes, Classes::Names(vec!["cat".into(), "dog".into()]));
         assert_eq!(named.labels, [Some(1), Some(0), None]);
-        let numbered = label(&["10/2.png", "3/1.png"], LabelsFrom::Folders, None);
+        let numbered = label(&["10/2.png", "3/1.png"], &[], LabelsFrom::Folders, None);
         assert_eq!(numbered.classes, Classes::Numbers([3, 10].into()));
         assert_eq!(numbered.labels, [Some(10), Some(3)]);
-        let hint = label(&["dog/2.png", "cat/1.png"], LabelsFrom::Detect, None);
+        let hint = label(&["dog/2.png", "cat/1.png"], &[], LabelsFrom::Detect, None);
         assert_eq!(hint.classes, Classes::None);
         assert!(hint.notes[0].contains("2 folders; --labels-from-folders"));
     }
 
     #[test]
     fn a_folder_among_several_is_a_class_where_it_has_none() {
-        let flat = label(&["1.png", "2.png"], LabelsFrom::Folders, Some("cat"));
+        let flat = label(&["1.png", "2.png"], &[], LabelsFrom::Folders, Some("cat"));
         assert_eq!((flat.classes, flat.labels), (Classes::Names(vec!["cat".into()]), vec![Some(0), Some(0)]));
-        assert_eq!(label(&["1.png"], LabelsFrom::Folders, None).classes, Classes::None);
-        let mixed = label(&["1.png", "dog/2.png"], LabelsFrom::Folders, Some("cat"));
+        assert_eq!(label(&["1.png"], &[], LabelsFrom::Folders, None).classes, Classes::None);
+        let mixed = label(&["1.png", "dog/2.png"], &[], LabelsFrom::Folders, Some("cat"));
         assert_eq!(mixed.labels, [None, Some(0)]);
     }
 
@@ -115,9 +124,25 @@ mod tests {
         for name in ["obj12_355.png", "obj__3.png", "object1__3.png", "obj1__x.png", "obj1__.png"] {
             assert_eq!(coil_object(name), None, "{name}");
         }
-        let labels = label(&["obj100__0.png", "obj7__5.png"], LabelsFrom::Detect, None);
+        let labels = label(&["obj100__0.png", "obj7__5.png"], &[], LabelsFrom::Detect, None);
         assert_eq!((labels.coil, labels.labels), (true, vec![Some(100), Some(7)]));
-        assert!(!label(&["obj100__0.png", "cat.png"], LabelsFrom::Detect, None).coil);
-        assert!(!label(&[], LabelsFrom::Detect, None).coil);
+        assert!(!label(&["obj100__0.png", "cat.png"], &[], LabelsFrom::Detect, None).coil);
+        assert!(!label(&[], &[], LabelsFrom::Detect, None).coil);
+    }
+
+    #[test]
+    fn what_lies_beside_an_image_is_its_class() {
+        let names = ["dog/1.jpg", "cat/2.jpg", "cat/3.jpg"];
+        let of = |given: &[Option<&str>], from| label(&names, given, from, None);
+        let found = of(&[Some("10"), None, Some("9")], LabelsFrom::Detect);
+        assert_eq!(
+            (found.classes, found.labels),
+            (Classes::Numbers([9, 10].into()), vec![Some(10), Some(-1), Some(9)])
+        );
+        let found = of(&[Some("b"), Some("a"), None], LabelsFrom::Detect);
+        assert_eq!(found.classes, Classes::Names(vec!["a".into(), "b".into()]));
+        assert_eq!((found.labels, found.notes.len()), (vec![Some(1), Some(0), Some(-1)], 0));
+        let folders = of(&[Some("1"), Some("2"), None], LabelsFrom::Folders);
+        assert_eq!(folders.classes, Classes::Names(vec!["cat".into(), "dog".into()]));
     }
 }

@@ -22,6 +22,7 @@ pub mod words;
 
 mod error;
 mod libsvm;
+mod rows;
 mod splits;
 mod stacked;
 

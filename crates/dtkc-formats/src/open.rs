@@ -11,13 +11,13 @@ use super::arrays::{ArrayImporter, Arrays, Part};
 use super::detect::{Format, Input};
 use super::images::{ImageImporter, Listing};
 use super::labels::LabelsFrom;
-use super::record::{Classes, Importer};
+use super::record::{Classes, Description, Importer};
 use super::sequences::files::FileImporter;
 use super::sequences::lines::Text;
 use super::sequences::sound::SoundOptions;
 use super::sequences::table::Columns;
 use super::sequences::{arabic, layout, lists, long, ts, wide};
-use super::{ReadError, idx, libsvm, mat, npy};
+use super::{ReadError, idx, libsvm, mat, npy, rows};
 
 /// What the user said about how to read.
 #[derive(Debug, Clone, Default)]
@@ -43,13 +43,14 @@ pub struct ReadOptions {
 /// Finds the arrays of an HDF5 file.
 pub type OpenHdf5 = fn(&Path, &Keys, Option<FlatShape>) -> Result<Arrays, ReadError>;
 
-/// Opens the sources. Arrays of one size become one source, so that they are scaled alike; image files
-/// that were named one by one become one too.
+/// Opens the sources. Arrays of one size become one source, so that they are scaled alike; image files that were named one
+/// by one become one too, and so do Parquet files of images, so that their classes are the same.
 pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Importer>>, ReadError> {
     let mut sources: Vec<Box<dyn Importer>> = Vec::new();
     let mut arrays = Arrays::default();
     let mut files = Files::default();
     let several = inputs.len() > 1;
+    let mut labelled_tar = None;
     for input in inputs {
         let (path, format) = match input {
             Input::Folder(path, listing) => {
@@ -61,10 +62,17 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Imp
         };
         if let Some(sought) = format.sought() {
             close_arrays(&mut sources, &mut arrays)?;
-            if files.sought != sought {
+            if files.sought != sought || files.shards {
                 close_files(&mut sources, &mut files, options)?;
             }
             files.sought = sought;
+            files.paths.push(path);
+        } else if format == Format::Parquet && rows::are_images(&path, options)? {
+            close_arrays(&mut sources, &mut arrays)?;
+            if !files.shards {
+                close_files(&mut sources, &mut files, options)?;
+            }
+            files.shards = true;
             files.paths.push(path);
         } else if let Some(source) = open_sequences(&path, format, options)? {
             close(&mut sources, &mut arrays, &mut files, options)?;
@@ -74,7 +82,9 @@ pub fn open(inputs: Vec<Input>, options: &ReadOptions) -> Result<Vec<Box<dyn Imp
             add(&mut arrays, found, &mut sources)?;
         } else {
             close(&mut sources, &mut arrays, &mut files, options)?;
-            sources.push(open_other(&path, format, options)?);
+            let source = open_other(&path, format, options)?;
+            check_alike(&mut labelled_tar, &path, format, source.describe())?;
+            sources.push(source);
         }
     }
     close(&mut sources, &mut arrays, &mut files, options)?;
@@ -91,11 +101,14 @@ fn close(
     close_arrays(sources, arrays)
 }
 
-/// Files that were named one by one and are an item each.
+/// Files that follow each other and become one source.
 #[derive(Default)]
 struct Files {
     paths: Vec<PathBuf>,
+    /// What each is, where it is an item by itself.
     sought: Sought,
+    /// Whether they are shards with an image in every row.
+    shards: bool,
 }
 
 fn close_files(
@@ -103,10 +116,12 @@ fn close_files(
     files: &mut Files,
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
-    if !files.paths.is_empty() {
-        let listing = Listing::of_files(std::mem::take(&mut files.paths), files.sought, options.limits);
-        sources.push(listed(listing, options, false)?);
-    }
+    let Files { paths, sought, shards } = std::mem::take(files);
+    let Some(first) = paths.first().cloned() else { return Ok(()) };
+    sources.push(match shards {
+        true => labelled(&first, Box::new(rows::RowImporter::open(paths, options)?), options)?,
+        false => listed(Listing::of_files(paths, sought, options.limits), options, false)?,
+    });
     Ok(())
 }
 
@@ -200,6 +215,33 @@ fn open_other(path: &Path, format: Format, options: &ReadOptions) -> Result<Box<
         other => return Err(ReadError::file(path, format!("this is not a source of format {other}"))),
     };
     labelled(path, source, options)
+}
+
+/// Refuses a tar whose classes have names where those of the first one are numbers: they are no shards of one dataset, and
+/// numbers would become names.
+fn check_alike(
+    first: &mut Option<(PathBuf, bool)>,
+    path: &Path,
+    format: Format,
+    description: &Description,
+) -> Result<(), ReadError> {
+    let named = match &description.classes {
+        Classes::Names(_) if format == Format::Tar => true,
+        Classes::Numbers(_) if format == Format::Tar => false,
+        _ => return Ok(()),
+    };
+    let (other, known) = first.get_or_insert_with(|| (path.to_owned(), named));
+    if *known == named {
+        return Ok(());
+    }
+    let have = |named: bool| if named { "names" } else { "numbers" };
+    let reason = format!(
+        "its classes are {} and those of {} are {}; import shards of one dataset, or each by itself",
+        have(named),
+        other.display(),
+        have(*known)
+    );
+    Err(ReadError::file(path, reason))
 }
 
 fn archive(

@@ -9,6 +9,7 @@ use dtkc_label::journal::{self, Journal};
 use dtkc_label::row::{Label, Row};
 use dtkc_onnx::testing::{End, Foreign};
 use dtkc_onnx::{Layer, Weights};
+use dtkc_testing::parquet::ImageTable;
 use dtkc_testing::{Set, drawing, files, model};
 use image::ImageFormat;
 
@@ -44,7 +45,28 @@ pub fn zips() -> Vec<Vec<u8>> {
 pub fn tars() -> Vec<Vec<u8>> {
     let image = files::gray_png(8, 8, 7);
     let tar = files::tar(&[("cats/1.png", &image[..]), ("readme.txt", b"x"), ("dogs/2.png", &image)]);
-    vec![files::gz(&tar), files::bz2(&tar), tar]
+    let samples = files::tar(&[
+        ("1.cls", b"3".as_slice()),
+        ("1.png", &image),
+        ("2.png", &image),
+        ("2.json", b"{\"label\": \"a\"}"),
+    ]);
+    vec![files::gz(&tar), files::bz2(&tar), tar, files::gz(&samples), samples]
+}
+
+/// Tables with an image in every row, in every compression.
+pub fn image_tables() -> Vec<Vec<u8>> {
+    use dtkc_testing::parquet::Compression::{GZIP, LZ4_RAW, SNAPPY, UNCOMPRESSED, ZSTD};
+    let image = files::gray_png(8, 8, 7);
+    let plain = ImageTable::new(&[("cats/1.png", &image), ("2.png", &image), ("../3.png", &image), ("4.png", &image)]);
+    let mut holes = plain.clone().labelled(&[0, 1, -1, 1], Some(&["cat", "dog"]));
+    holes.rows[1].bytes = None;
+    let packed = [UNCOMPRESSED, SNAPPY, GZIP(Default::default()), ZSTD(Default::default()), LZ4_RAW];
+    packed
+        .map(|compression| ImageTable { compression, ..holes.clone() }.file())
+        .into_iter()
+        .chain([plain.file()])
+        .collect()
 }
 
 /// Arrays and tables.

@@ -11,6 +11,7 @@ use dtkc_item::{Color, ImageShape, ImageSpec, Resize};
 use dtkc_label::journal;
 use dtkc_observe::Silent;
 use dtkc_onnx::{Backbone, Preparation, Reading};
+use dtkc_source::parquet::{ImageRows, RowColumns, Wants};
 use dtkc_source::{BodyReader, Found, Input, Visitor};
 use dtkc_train::config::RunConfig;
 
@@ -27,10 +28,11 @@ pub struct Target {
     start: fn() -> anyhow::Result<Execute>,
 }
 
-const TARGETS: [Target; 18] = [
+const TARGETS: [Target; 19] = [
     Target { name: "image", seeds: seeds::images, start: image },
     Target { name: "zip", seeds: seeds::zips, start: || archive("a.zip") },
     Target { name: "tar", seeds: seeds::tars, start: || archive("a.tar") },
+    Target { name: "parquet", seeds: seeds::image_tables, start: image_table },
     Target { name: "import", seeds: seeds::arrays, start: import_file },
     Target { name: "sequences", seeds: seeds::sequences, start: import_sequences },
     Target { name: "dataset", seeds: seeds::datasets, start: dataset },
@@ -107,6 +109,10 @@ fn image() -> anyhow::Result<Execute> {
 struct Items(BodyReader);
 
 impl Visitor for Items {
+    fn wants_classes(&self) -> bool {
+        true
+    }
+
     fn found(&mut self, mut found: Found) -> ControlFlow<()> {
         // Whether it can be read is the archive's affair.
         let _ = self.0.read(&mut found.body);
@@ -129,6 +135,24 @@ fn archive(name: &'static str) -> anyhow::Result<Execute> {
         if let Ok(input) = Input::open(&path.to_string_lossy()) {
             let _ = input.visit(1 << 20, &mut Items(BodyReader::new(1 << 20)));
         }
+    })
+}
+
+/// Reads every image of a table with its name and class, in order and out of order.
+fn image_table() -> anyhow::Result<Execute> {
+    with_file("a.parquet", |path| {
+        let Ok(Some(rows)) = ImageRows::open(path, &RowColumns::default()) else { return };
+        let mut bodies = rows.spread(4, 4);
+        bodies.reverse();
+        let mut reader = BodyReader::new(1 << 20);
+        bodies.iter_mut().for_each(|body| drop(reader.read(body)));
+        let mut left = 1000;
+        let _ = rows.each(Wants { names: true, labels: true }, &mut |mut row| {
+            let _ = reader.read(&mut row.body);
+            left -= 1;
+            // A few bytes may stand for many rows.
+            if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
     })
 }
 

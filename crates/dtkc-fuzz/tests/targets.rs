@@ -18,8 +18,8 @@ fn run(targets: &str, executions: &str) -> (bool, String) {
 
 #[test]
 fn readers_of_files_refuse_what_is_hostile() {
-    let (good, text) = run("image,zip,tar,import,sequences,names,model,checkpoint,journal,config", "300");
-    assert!(good && text.contains("over 10 targets, 0 findings"), "{text}");
+    let (good, text) = run("image,zip,tar,parquet,import,sequences,names,model,checkpoint,journal,config", "300");
+    assert!(good && text.contains("over 11 targets, 0 findings"), "{text}");
 }
 
 /// Few: each is read by a process of its own, and those that the library never comes back from take seconds.

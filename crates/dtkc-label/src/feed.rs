@@ -171,6 +171,10 @@ impl Visitor for Feeder<'_> {
         self.push(index, origin)
     }
 
+    fn wants_classes(&self) -> bool {
+        self.options.classes.is_some()
+    }
+
     fn passed(&mut self, passed: Passed<'_>) {
         self.fed.passed.add(passed.reason);
         if let Some(list) = &mut self.fed.list
@@ -187,7 +191,13 @@ impl Feeder<'_> {
         ControlFlow::Break(())
     }
 
-    fn push(&mut self, index: u64, origin: Origin) -> ControlFlow<()> {
+    fn push(&mut self, index: u64, mut origin: Origin) -> ControlFlow<()> {
+        // How large an image of a table is nobody knows before it is read.
+        if let Origin::Encoded(found) = &mut origin
+            && matches!(found.body, Body::Row { .. })
+        {
+            found.body = self.reader.read(&mut found.body).map_or_else(Body::Broken, Body::Bytes);
+        }
         // A portion holds either rows of one dataset or encoded images.
         let table = |origin: &Origin| origin.table().map(Arc::as_ptr);
         if self.items.last().is_some_and(|last| table(&last.origin) != table(&origin)) {

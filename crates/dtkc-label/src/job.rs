@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dtkc_image::Limits;
 use dtkc_item::{ImageShape, ItemShape};
+use dtkc_source::parquet::RowColumns;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,6 +35,15 @@ pub struct Settings {
     /// How sequences are read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequences: Option<SequenceSettings>,
+    /// The column of images in tables, where it was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_column: Option<String>,
+    /// Their names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id_column: Option<String>,
+    /// Their classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_column: Option<String>,
     /// Most bytes of an image file.
     pub max_bytes: u64,
     /// Most pixels per side.
@@ -67,7 +77,13 @@ impl Settings {
             (Some(sequences), ItemShape::Sequence { dim }) => Some(sequences.options(dim, self.limits())?),
             _ => None,
         };
-        let wanted = Wanted { shape: self.item(), max_bytes: self.max_bytes, sequences: options.as_ref() };
+        let columns = RowColumns {
+            image: self.image_column.clone(),
+            name: self.id_column.clone(),
+            label: self.label_column.clone(),
+        };
+        let (shape, max_bytes, sequences) = (self.item(), self.max_bytes, options.as_ref());
+        let wanted = Wanted { shape, max_bytes, sequences, columns: &columns };
         Inputs::open(&self.inputs, &wanted)
     }
 }

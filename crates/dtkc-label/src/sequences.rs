@@ -77,6 +77,7 @@ impl SequenceSettings {
             label: self.label_column.clone(),
             values: self.value_columns.clone(),
             dim: self.dim,
+            image: None,
         };
         let kind = if self.mfcc { SoundKind::Mfcc } else { SoundKind::Spectrogram };
         let sound = SoundOptions { kind, window: self.window, hop: self.hop };

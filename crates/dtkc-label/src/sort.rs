@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     fn item(path: &str, place: usize, body: Body) -> Item {
-        Item { index: 7, truth: None, origin: Origin::Encoded(Found { path: path.into(), place, body }) }
+        Item { index: 7, truth: None, origin: Origin::Encoded(Found { path: path.into(), place, body, class: None }) }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The class of an item is the first folder below what all items of its folder or archive have in common, and below
 //! `train`, `test` and the like where all lie in such parts. A folder that all share is no class, unless it is the last
 //! one before the items. Where several folders are named side by side and their items lie in them directly, the folders
-//! themselves are the classes.
+//! themselves are the classes. Where a container gives classes itself ([`Found::class`]) folders in it are none.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -86,6 +86,8 @@ pub struct FolderClasses {
 struct Root {
     rule: FolderRule,
     is_folder: bool,
+    /// Whether the container itself gives classes: then folders are none.
+    gives: bool,
 }
 
 impl FolderClasses {
@@ -107,6 +109,7 @@ impl FolderClasses {
         if let Some(known) = self.roots.get_mut(root) {
             known.rule.add(name);
             known.is_folder |= matches!(found.body, Body::File(_));
+            known.gives |= found.class.is_some();
         }
     }
 
@@ -116,7 +119,7 @@ impl FolderClasses {
 
     /// Whether any item has a class.
     pub fn any(&self) -> bool {
-        let has = |root: &Root| root.rule.has_classes() || (root.is_folder && self.are_several());
+        let has = |root: &Root| root.gives || root.rule.has_classes() || (root.is_folder && self.are_several());
         self.files.has_classes() || self.roots.values().any(has)
     }
 
@@ -124,6 +127,9 @@ impl FolderClasses {
     pub fn class_of(&self, found: &Found) -> Option<String> {
         let Some(root) = found.root() else { return self.files.class_of(found.name()).map(str::to_owned) };
         let known = self.roots.get(root)?;
+        if known.gives {
+            return found.class.as_deref().map(str::to_owned);
+        }
         if known.rule.has_classes() {
             return known.rule.class_of(found.name()).map(str::to_owned);
         }
@@ -223,6 +229,9 @@ mod tests {
         classes.add(&Found::below(Path::new("a.tar"), "locked/", Body::Broken(dtkc_item::ItemError::panicked())));
         let found: Vec<_> = items.iter().chain([&named]).map(|f| classes.class_of(f).unwrap_or_default()).collect();
         assert_eq!(found, ["cat", "dog", "cat", "eel"]);
+        let given = |class: Option<&str>| Found { class: class.map(Into::into), ..entry("c.tar", "cat/1.png") };
+        classes.add(&given(Some("3")));
+        assert_eq!((classes.class_of(&given(Some("3"))).as_deref(), classes.class_of(&given(None))), (Some("3"), None));
         let mut flat = FolderClasses::default();
         flat.add(&entry("a.tar", "1.png"));
         flat.add(&entry("b.tar", "1.png"));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use dtkc_item::ItemError;
 
+use crate::parquet::{RowColumns, RowTable};
 use crate::{Reason, Sought, ZipEntry};
 
 /// One item that was found.
@@ -17,6 +18,8 @@ pub struct Found {
     pub place: usize,
     /// Where its bytes are.
     pub body: Body,
+    /// The class that its container gives it, beside the folder that it may lie in; only where [`Visitor::wants_classes`].
+    pub class: Option<Arc<str>>,
 }
 
 /// Where the bytes of an item are.
@@ -40,6 +43,17 @@ pub enum Body {
         /// Where in it.
         entry: ZipEntry,
     },
+    /// A row of a Parquet file.
+    Row {
+        /// The file and the column.
+        table: Arc<RowTable>,
+        /// The row group.
+        group: usize,
+        /// The row in it.
+        row: usize,
+        /// Whether there is a path beside the place of the image, so that the image may be elsewhere.
+        named: bool,
+    },
     /// Already here (a compressed tar can be read only from front to back).
     Bytes(Vec<u8>),
     /// Should have been an item.
@@ -53,7 +67,7 @@ impl Body {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Slice { length, .. } => *length,
             Self::Zip { entry, .. } => entry.size(),
-            Self::File(_) | Self::Broken(_) => 0,
+            Self::File(_) | Self::Row { .. } | Self::Broken(_) => 0,
         }
     }
 }
@@ -61,13 +75,13 @@ impl Body {
 impl Found {
     /// A file that was named itself.
     pub fn file(path: &Path) -> Self {
-        Self { path: path.to_string_lossy().into_owned(), place: 0, body: Body::File(path.to_owned()) }
+        Self::named(path, Body::File(path.to_owned()))
     }
 
     /// Something below a folder or an archive.
     pub(crate) fn below(root: &Path, name: &str, body: Body) -> Self {
         let path = Self::path_below(root, name);
-        Self { place: path.len() - name.len(), path, body }
+        Self { place: path.len() - name.len(), path, body, class: None }
     }
 
     /// The full name of something below a folder or an archive.
@@ -78,7 +92,11 @@ impl Found {
 
     /// Something that cannot be read at all.
     pub fn broken(path: &Path, error: ItemError) -> Self {
-        Self { path: path.to_string_lossy().into_owned(), place: 0, body: Body::Broken(error) }
+        Self::named(path, Body::Broken(error))
+    }
+
+    fn named(path: &Path, body: Body) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), place: 0, body, class: None }
     }
 
     /// The name below the folder or archive; the whole path of a file that was named itself.
@@ -115,6 +133,16 @@ pub trait Visitor {
     /// Which files it wants.
     fn sought(&self) -> Sought {
         Sought::Images
+    }
+
+    /// Which columns of a table are what, where the schema does not tell.
+    fn columns(&self) -> RowColumns {
+        RowColumns::default()
+    }
+
+    /// Whether the classes that tables and archives give their items are of use: finding them takes time.
+    fn wants_classes(&self) -> bool {
+        false
     }
 
     /// An item, or something that should have been one. The answer says whether to go on.

@@ -46,6 +46,17 @@ impl Pattern {
         &self.base
     }
 
+    /// The first file that matches.
+    pub fn first(&self) -> Option<PathBuf> {
+        let mut first = None;
+        // It stops at the first one; a folder that cannot be read is told when it is visited.
+        let _ = self.each(&mut |path| {
+            first = path.ok().map(Path::to_owned);
+            if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        first
+    }
+
     /// Whether the pattern names this file, which need not be there yet, however it is spelled.
     pub fn names(&self, path: &Path) -> bool {
         let (path, base) = (dtkc_files::real(path), dtkc_files::real(&self.base));

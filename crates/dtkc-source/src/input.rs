@@ -10,7 +10,7 @@ use crate::archive::{FileKind, kind_of, tar, zip};
 use crate::glob::{self, Pattern};
 use crate::list::List;
 use crate::rules::has_image_extension;
-use crate::{Body, Found, SourceError, Visitor, folder};
+use crate::{Body, Found, SourceError, Visitor, folder, parquet, ranges};
 
 /// One input: where items are looked for. It can be visited as often as needed, always with the same result while
 /// nothing changes on the disk: positions, shards and resuming rest on that.
@@ -24,6 +24,8 @@ pub enum Input {
     Zip(PathBuf),
     /// A tar archive, packed or not.
     Tar(PathBuf),
+    /// A Parquet file with an image in every row.
+    Parquet(PathBuf),
     /// Files that match a pattern.
     Glob(Pattern),
     /// Files, folders and archives that standard input names.
@@ -31,7 +33,8 @@ pub enum Input {
 }
 
 impl Input {
-    /// Finds out what an input is, by looking at it, and refuses what is not there or cannot be opened.
+    /// Finds out what an input is, by looking at it, and refuses what is not there or cannot be opened. What is in a
+    /// Parquet file is looked at when it is visited.
     pub fn open(text: &str) -> Result<Self, SourceError> {
         if text == "-" {
             return Ok(Self::List(List::default()));
@@ -63,6 +66,7 @@ impl Input {
                 tar::check(path)?;
                 Ok(Self::Tar(path.to_owned()))
             }
+            FileKind::Parquet => Ok(Self::Parquet(path.to_owned())),
             FileKind::Image | FileKind::Other => Ok(Self::File(path.to_owned())),
         }
     }
@@ -75,6 +79,7 @@ impl Input {
             Self::File(path) => visitor.found(Found::file(path)),
             Self::Zip(path) => zip::visit(path, visitor),
             Self::Tar(path) => tar::visit(path, max_bytes, visitor),
+            Self::Parquet(path) => parquet::visit(path, visitor),
             Self::Glob(pattern) => pattern.visit(max_bytes, visitor),
             Self::List(list) => return list.visit(max_bytes, visitor),
         })
@@ -90,6 +95,14 @@ impl Input {
     }
 }
 
+/// The texts that one with ranges of numbers such as `{000..099}` stands for, unless a file is called so; else itself.
+pub fn expand_ranges(text: &str) -> Result<Vec<String>, SourceError> {
+    match ranges::expand(text).filter(|_| !Path::new(text).exists()) {
+        Some(texts) => texts,
+        None => Ok(vec![text.to_owned()]),
+    }
+}
+
 /// The paths that an argument stands for: those on standard input for `-`, those that match for a pattern that is not
 /// itself a file, otherwise itself. For whoever decides by himself what to do with each.
 pub fn expand(text: &Path) -> Result<Vec<PathBuf>, SourceError> {
@@ -99,6 +112,11 @@ pub fn expand(text: &Path) -> Result<Vec<PathBuf>, SourceError> {
         ControlFlow::Continue(())
     };
     let shown = text.to_string_lossy();
+    let texts = expand_ranges(&shown)?;
+    if texts.len() > 1 || texts[0] != shown {
+        let all = texts.iter().map(|text| expand(Path::new(text))).collect::<Result<Vec<_>, _>>()?;
+        return Ok(all.concat());
+    }
     if shown == "-" {
         // Nobody stops it.
         let _ = List::default().each(&mut keep)?;
@@ -141,6 +159,7 @@ pub(crate) fn visit_named(path: &Path, max_bytes: u64, visitor: &mut dyn Visitor
     match kind {
         FileKind::Zip => zip::visit(path, visitor),
         FileKind::Tar => tar::visit(path, max_bytes, visitor),
+        FileKind::Parquet => parquet::visit(path, visitor),
         FileKind::Image | FileKind::Other => visitor.found(Found::file(path)),
     }
 }
@@ -221,6 +240,9 @@ mod tests {
         assert_eq!(paths("a/*").unwrap(), [root.path().join("a/2.png"), root.path().join("a/10.png")]);
         assert_eq!(paths("odd[1].png").unwrap(), [root.path().join("odd[1].png")]);
         assert_eq!(paths("gone").unwrap(), [root.path().join("gone")]);
+        assert_eq!(paths("a/{2..1}.jpg").unwrap(), [root.path().join("a/2.jpg"), root.path().join("a/1.jpg")]);
+        assert_eq!(paths("a/{10..10}.*").unwrap(), [root.path().join("a/10.png")]);
+        assert_eq!(expand_ranges("x{1..2}").unwrap(), ["x1", "x2"]);
         for (text, words) in [("a/*.jpg", "matches no file"), ("gone/*.jpg", "not a folder"), ("a[", "not a valid")] {
             let error = paths(text).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");

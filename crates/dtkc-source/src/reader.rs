@@ -8,18 +8,20 @@ use std::sync::Arc;
 use dtkc_item::{ItemError, read_file};
 
 use crate::Body;
+use crate::parquet::{RowReader, no_image};
 
-/// Reads bodies. Keeps the last archive open.
+/// Reads bodies. Keeps the last archive and the last table open.
 #[derive(Debug)]
 pub struct BodyReader {
     max_bytes: u64,
     archive: Option<(Arc<Path>, NearFile)>,
+    table: Option<RowReader>,
 }
 
 impl BodyReader {
     /// A reader that refuses more than `max_bytes` for one item.
     pub fn new(max_bytes: u64) -> Self {
-        Self { max_bytes, archive: None }
+        Self { max_bytes, archive: None, table: None }
     }
 
     /// The bytes of an item. Those that are in memory are taken from there, so they can be read once.
@@ -33,6 +35,13 @@ impl BodyReader {
             Body::Zip { archive, entry } => {
                 let max_bytes = self.max_bytes;
                 entry.read(self.open(archive)?, max_bytes)
+            }
+            Body::Row { table, group, row, named } => {
+                let reader = match self.table.take() {
+                    Some(reader) if reader.reads(table) => self.table.insert(reader),
+                    _ => self.table.insert(RowReader::open(table.clone())?),
+                };
+                reader.read(*group, *row, self.max_bytes)?.ok_or_else(|| no_image(*named))
             }
             Body::Bytes(bytes) => Ok(std::mem::take(bytes)),
             Body::Broken(error) => Err(error.clone()),

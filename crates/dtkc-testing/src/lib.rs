@@ -3,6 +3,7 @@
 //! - [`Place`]: a folder of its own for a test, a program that runs in it, and what it said.
 //! - [`Set`], [`write_images`], [`write_sequences`]: small datasets.
 //! - [`files`]: encoded images and archives; [`hostile`]: small ones that ask for much.
+//! - [`parquet`]: tables with an image in every row.
 //! - [`drawing`], [`Noise`]: images and numbers that are the same in every run.
 //! - [`wait_for`], [`wait_until`]: for what another process does, whatever the machine's speed.
 //! - `browser` (with the feature of that name): a real browser that opens pages.
@@ -17,6 +18,7 @@ pub mod files;
 pub mod hostile;
 #[cfg(feature = "model")]
 pub mod model;
+pub mod parquet;
 
 mod noise;
 mod place;

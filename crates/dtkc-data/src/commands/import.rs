@@ -52,23 +52,28 @@ pub struct Args {
     common: CommonArgs,
 }
 
-/// The heading in the help.
+/// Headings in the help.
+const TABLES: &str = "Tables";
 const SEQUENCES: &str = "Sequences";
 
-/// How sequences are read.
+/// How tables and sequences are read.
 #[derive(Debug, clap::Args)]
 pub struct SequenceArgs {
     /// Arrays of .npy and .npz files are sequences [n, time, dim], not images; NaN at their end is no step
     #[arg(long, help_heading = SEQUENCES)]
     sequences: bool,
-    /// Column of a table that says which sequence a row belongs to; columns are named by name or number, from 1
-    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    /// Column of a Parquet file that holds encoded images [default: found by its type and name]
+    #[arg(long, value_name = "COLUMN", help_heading = TABLES)]
+    image_column: Option<String>,
+    /// Column of a table with the names of images, or that says which sequence a row belongs to; columns of sequences are
+    /// named by name or number, from 1
+    #[arg(long, value_name = "COLUMN", help_heading = TABLES)]
     id_column: Option<String>,
     /// Column with the time: steps are put in its order
     #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
     time_column: Option<String>,
     /// Column with the class
-    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    #[arg(long, value_name = "COLUMN", help_heading = TABLES)]
     label_column: Option<String>,
     /// Columns with the values of a step [default: all others]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', help_heading = SEQUENCES)]
@@ -95,6 +100,7 @@ impl SequenceArgs {
             label: self.label_column.clone(),
             values: self.value_columns.clone(),
             dim: self.dim,
+            image: self.image_column.clone(),
         }
     }
 
@@ -197,6 +203,9 @@ Examples:
   dtkc-data import photos/ --out photos.h5
   dtkc-data import photos/ --size 96x96 --resize crop --labels-from-folders --out photos.h5
   dtkc-data import images.zip --color gray --out images.h5
+  dtkc-data import 'train-*.parquet' --size 32x32 --out train.h5
+  dtkc-data import rows.parquet --image-column scan --label-column finding --out scans.h5
+  dtkc-data import 'shard-{000..099}.tar' --out set.h5
   dtkc-data import train-images-idx3-ubyte.gz t10k-images-idx3-ubyte.gz --out mnist.h5
   dtkc-data import train_32x32.mat test_32x32.mat --out svhn.h5
   dtkc-data import usps.h5 --out usps-dtkc.h5
@@ -208,7 +217,8 @@ Examples:
   dtkc-data import words/ --sound mfcc --out words.h5
 
 Labels are found by themselves beside IDX and .npy files, in MAT, HDF5, .npz, .ts and LIBSVM files, in columns
-of that name, and in COIL's file names. A folder of tables or sounds has a sequence in every file and a class in
+of that name, beside the images of a tar (.cls, .json) and in COIL's file names. Several Parquet files or tars are one
+dataset; {000..099} stands for a hundred names. A folder of tables or sounds has a sequence in every file and a class in
 every folder. In folders and archives (.zip, .tar, .tar.gz, .tar.bz2) images are known by their
 extension, or without one by their first bytes; hidden files are passed over. --labels-from-folders takes
 the first folder below what all images have in common and below train, test and the like.

@@ -164,6 +164,9 @@ fn classes(parts: &[Part], names: Option<Vec<String>>) -> Classes {
     }
 }
 
+/// What is said about labels that are -1 and 1.
+pub(crate) const TWO_SIGNS: &str = "the labels are -1 and 1 and nothing else, so they are two classes of these names";
+
 /// Labels that are all either -1 or 1 are two classes, as many who work with two have them, and not one class beside
 /// unlabelled items. They get these numbers as names.
 fn two_signs(parts: &mut [Part], notes: &mut Vec<String>) -> Option<Vec<String>> {
@@ -173,7 +176,7 @@ fn two_signs(parts: &mut [Part], notes: &mut Vec<String>) -> Option<Vec<String>>
     }
     let labels = parts.iter_mut().filter_map(|part| part.labels.as_mut()).flatten();
     labels.for_each(|label| *label = i64::from(*label > 0));
-    notes.push("the labels are -1 and 1 and nothing else, so they are two classes of these names".to_owned());
+    notes.push(TWO_SIGNS.to_owned());
     Some(vec!["-1".to_owned(), "1".to_owned()])
 }
 

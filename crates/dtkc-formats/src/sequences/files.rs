@@ -58,7 +58,7 @@ impl FileImporter {
         let (origin, is_folder) = listing.origin();
         let own = origin.as_deref().filter(|_| several && is_folder);
         // What lies in folders of sequences is there to be told apart.
-        let Labels { classes, labels, .. } = labels::label(&listing.names(), LabelsFrom::Folders, own);
+        let Labels { classes, labels, .. } = labels::label(&listing.names(), &[], LabelsFrom::Folders, own);
         let notes = Some(what).filter(|what| !what.is_empty()).into_iter().collect();
         let description = Description {
             count: Some(labels.len() as u64),

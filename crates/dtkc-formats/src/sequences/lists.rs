@@ -1,30 +1,21 @@
 //! Parquet files with a row for every sequence: columns that are lists of numbers, one for each dimension, or one column that
 //! is a list of steps, each a list of values.
 
-use std::fs::File;
 use std::ops::ControlFlow;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use dtkc_item::ItemError;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use dtkc_source::parquet::file::{Reader, each_row, guarded, open};
+use dtkc_source::parquet::pages::{Cells, is_number};
+use parquet::file::reader::FileReader;
 use parquet::schema::types::ColumnDescriptor;
 
-use super::headers::{MAX_PAGES, largest_page};
 use super::long::{IDS, LABELS};
 use super::names::Names;
-use super::pages::{Cells, Column, is_number};
 use super::table::{Columns, listed};
 use super::{MAX_DIM, MAX_VALUES, steps_of};
 use crate::ReadError;
 use crate::record::{Content, ContentForm, Description, Importer, Record, Sink};
-
-/// Whether the first bytes are those of a Parquet file.
-pub fn matches(head: &[u8]) -> bool {
-    head.starts_with(b"PAR1")
-}
 
 /// Which column is what: places among the leaves of the schema.
 struct Plan {
@@ -53,7 +44,7 @@ impl ListImporter {
             let rows = u64::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
             let mut names = Names::default();
             if let Some(label) = plan.label {
-                each_row(path, &reader, &[label], &mut |cells| {
+                each_row::<ReadError>(path, &reader, &[label], &mut |cells| {
                     names.add(&cells[0].text).map_err(|e| ReadError::file(path, e))?;
                     Ok(ControlFlow::Continue(()))
                 })?;
@@ -94,7 +85,7 @@ impl Importer for ListImporter {
 }
 
 impl Plan {
-    fn of(path: &Path, reader: &SerializedFileReader<File>, columns: &Columns) -> Result<Self, ReadError> {
+    fn of(path: &Path, reader: &Reader, columns: &Columns) -> Result<Self, ReadError> {
         let leaves = reader.metadata().file_metadata().schema_descr().columns();
         let name = |leaf: &ColumnDescriptor| leaf.path().parts().first().cloned().unwrap_or_default();
         let all: Vec<String> = leaves.iter().map(|leaf| name(leaf)).collect();
@@ -123,7 +114,8 @@ impl Plan {
         };
         if values.is_empty() || !values.iter().all(is_list) {
             let reason = format!(
-                "a row is a sequence here and its values are lists of numbers, but there are {}; save other tables as CSV",
+                "a row is a sequence here and its values are lists of numbers, but there are {}; \
+                 name a column of encoded images with --image-column, save other tables as CSV",
                 listed(&all)
             );
             return Err(ReadError::file(path, reason));
@@ -144,12 +136,12 @@ impl Plan {
     }
 
     /// Values of a step; of a list of lists those of the first step there is.
-    fn dim(&self, path: &Path, reader: &SerializedFileReader<File>) -> Result<usize, ReadError> {
+    fn dim(&self, path: &Path, reader: &Reader) -> Result<usize, ReadError> {
         if !self.nested {
             return Ok(self.values.len());
         }
         let mut dim = 0;
-        each_row(path, reader, &self.values, &mut |cells| {
+        each_row::<ReadError>(path, reader, &self.values, &mut |cells| {
             dim = cells[0].ends.first().copied().unwrap_or(0);
             Ok(if dim > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
@@ -179,80 +171,9 @@ impl Plan {
     }
 }
 
-fn open(path: &Path) -> Result<SerializedFileReader<File>, ReadError> {
-    let file = fs_err::File::open(path)?.into_parts().0;
-    SerializedFileReader::new(file).map_err(|e| unreadable(path, &e))
-}
-
-/// Is shown the cells of a row.
-type Rows<'a> = dyn FnMut(&[Cells]) -> Result<ControlFlow<()>, ReadError> + 'a;
-
-/// Shows the cells of some columns, row by row.
-fn each_row(
-    path: &Path,
-    reader: &SerializedFileReader<File>,
-    places: &[usize],
-    seen: &mut Rows<'_>,
-) -> Result<(), ReadError> {
-    let failed = |e: ParquetError| unreadable(path, &e);
-    for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group).map_err(failed)?;
-        check_pages(path, group.metadata(), places)?;
-        let mut columns = Vec::with_capacity(places.len());
-        for &place in places {
-            columns.push(Column::open(group.as_ref(), place).map_err(failed)?);
-        }
-        for _ in 0..group.metadata().num_rows() {
-            let cells = columns.iter_mut().map(Column::next_row).collect::<Result<Vec<_>, _>>().map_err(failed)?;
-            if seen(&cells)?.is_break() {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Refuses columns whose pages would take too much memory: one page of each is unpacked at a time.
-fn check_pages(path: &Path, group: &RowGroupMetaData, places: &[usize]) -> Result<(), ReadError> {
-    let file = fs_err::File::open(path)?;
-    let mut total = 0u64;
-    for &place in places {
-        let column = group.column(place);
-        // Where the library begins to read, too; numbers that cannot be make it panic, which is an error of the file.
-        let (start, length) = column.byte_range();
-        let page = largest_page(&file, start, length).map_err(|error| {
-            ReadError::file(path, format!("a page of the file is damaged ({error}); save or copy it again"))
-        })?;
-        total = total.saturating_add(page);
-    }
-    match total > MAX_PAGES {
-        true => {
-            let [total, most] = [total, MAX_PAGES].map(|bytes| bytes >> 20);
-            let reason =
-                format!("its pages would take {total} MiB, more than the {most} that are allowed; write smaller pages");
-            Err(ReadError::file(path, reason))
-        }
-        false => Ok(()),
-    }
-}
-
-fn unreadable(path: &Path, error: &ParquetError) -> ReadError {
-    let text = error.to_string();
-    let remedy = match text.contains("Disabled feature") {
-        true => "; save it with compression='snappy' or none",
-        false => "; save or copy it again",
-    };
-    ReadError::file(path, format!("the file cannot be read ({text}){remedy}"))
-}
-
-/// The library is not known to hold out against every damaged file: a panic of it is an error of the file.
-fn guarded<T>(path: &Path, work: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
-    catch_unwind(AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err(ReadError::file(path, "the file is damaged; save or copy it again")))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::sync::Arc;
 
     use parquet::column::writer::ColumnWriterImpl;
@@ -370,6 +291,6 @@ mod tests {
         let path = folder.path().join("a.parquet");
         std::fs::write(&path, b"PAR1 and nothing more").unwrap();
         let error = ListImporter::open(&path, &Columns::default()).err().unwrap().to_string();
-        assert!(error.contains("cannot be read") && error.contains("copy it again"), "{error}");
+        assert!(error.contains("cut off") && error.contains("download it again"), "{error}");
     }
 }

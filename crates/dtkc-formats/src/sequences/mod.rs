@@ -16,9 +16,7 @@ pub mod taken;
 pub mod ts;
 pub mod wide;
 
-mod headers;
-mod names;
-mod pages;
+pub(crate) mod names;
 
 pub use missing::Missing;
 

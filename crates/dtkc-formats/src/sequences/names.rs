@@ -18,6 +18,9 @@ pub struct Names {
 }
 
 impl Names {
+    /// Classes at most.
+    pub const MAX: usize = MAX_CLASSES;
+
     /// Learns a name; nothing says that a class is not known.
     pub fn add(&mut self, name: &str) -> Result<(), String> {
         if name.is_empty() || self.seen.contains(name) {

@@ -23,6 +23,8 @@ pub struct Columns {
     pub values: Vec<String>,
     /// Values of a step, where one row holds all steps.
     pub dim: Option<usize>,
+    /// The encoded images, where rows are images.
+    pub image: Option<String>,
 }
 
 /// An opened table.

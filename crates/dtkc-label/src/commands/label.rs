@@ -15,6 +15,7 @@ use dtkc_label::output::Format;
 use dtkc_label::sequences::SequenceSettings;
 use dtkc_label::shard::Shard;
 use dtkc_label::sort::How;
+use dtkc_source::parquet::RowColumns;
 use serde_json::json;
 
 use super::{failed, report};
@@ -24,6 +25,8 @@ Examples:
   dtkc-label --model mnist --input digits.h5 --output labels.csv
   dtkc-label --model animals.onnx --input photos/ --output labels.parquet --gallery clusters.html
   dtkc-label --model animals.onnx --input 'shards/*.tar' --output labels.jsonl --probabilities
+  dtkc-label --model animals.onnx --input 'train-*.parquet' --output labels.parquet --truth
+  dtkc-label --model animals.onnx --input 'shard-{000..099}.tar' --output labels.csv
   dtkc-label --model animals.onnx --input photos/ --output labels.csv --sort-into sorted --min-confidence 0.8
   dtkc-label --model animals.onnx --input photos/ --output labels.csv --duplicates --gallery clusters.html
   find /data -name '*.jpg' | dtkc-label --model animals.onnx --input - --output -
@@ -31,8 +34,8 @@ Examples:
   dtkc-label merge part-*.csv --output labels.csv
   dtkc-label --model letters.onnx --input pens.csv --id-column stroke --output labels.csv --gallery letters.html
 
-Inputs may be folders, files, quoted patterns, archives (.zip, .tar, .tar.gz, .tar.bz2), datasets (.h5), or -
-for a list of paths on standard input. In folders and archives images are known by their extension, or without
+Inputs may be folders, files, quoted patterns, archives (.zip, .tar, .tar.gz, .tar.bz2), Parquet files with an image
+in every row, datasets (.h5), or - for a list of paths on standard input. {000..099} stands for a hundred names. In folders and archives images are known by their extension, or without
 one by their first bytes; hidden files are passed over, and what is passed over is listed in OUT.passed-over.csv.
 A model for sequences takes datasets, tables (.csv, .tsv), .ts, .npz, .npy and .parquet files, and folders or archives
 of tables or sounds that are one sequence each, read as `dtkc-data import` reads them.
@@ -81,8 +84,9 @@ pub struct LabelArgs {
     #[arg(long, value_name = "P", value_parser = probability, help_heading = "Rows")]
     min_confidence: Option<f32>,
 
-    /// Compare with the labels of the dataset, or with the folders of the images: the first below what all have in
-    /// common and below train, test and the like
+    /// Compare with the labels of the dataset, with those beside the images (a column of a Parquet file, .cls or .json in
+    /// a tar), or with the folders of the images: the first below what all have in common and below train, test and the
+    /// like
     #[arg(long, help_heading = "Rows")]
     truth: bool,
 
@@ -168,8 +172,13 @@ pub struct LabelArgs {
     #[arg(long, value_name = "FORMAT", help_heading = SEQUENCES)]
     input_format: Option<dtkc_formats::Format>,
 
-    /// Column of a table that says which sequence a row belongs to; columns are named by name or number, from 1
-    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    /// Column of a Parquet file that holds encoded images [default: found by its type and name]
+    #[arg(long, value_name = "COLUMN", help_heading = TABLES)]
+    image_column: Option<String>,
+
+    /// Column of a table with the names of images, or that says which sequence a row belongs to; columns of sequences are
+    /// named by name or number, from 1
+    #[arg(long, value_name = "COLUMN", help_heading = TABLES)]
     id_column: Option<String>,
 
     /// Column with the time: steps are put in its order
@@ -177,7 +186,7 @@ pub struct LabelArgs {
     time_column: Option<String>,
 
     /// Column with the class, for --truth
-    #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
+    #[arg(long, value_name = "COLUMN", help_heading = TABLES)]
     label_column: Option<String>,
 
     /// Columns with the values of a step [default: all others]
@@ -217,7 +226,8 @@ pub struct LabelArgs {
     quiet: bool,
 }
 
-/// The heading in the help.
+/// Headings in the help.
+const TABLES: &str = "Tables";
 const SEQUENCES: &str = "Sequences";
 
 impl LabelArgs {
@@ -305,6 +315,11 @@ impl LabelArgs {
             min_confidence: self.min_confidence,
             limits: Limits { max_bytes: self.max_bytes, max_side: self.max_side, max_pixels: self.max_pixels },
             sequences: self.sequences(),
+            columns: RowColumns {
+                image: self.image_column.clone(),
+                name: self.id_column.clone(),
+                label: self.label_column.clone(),
+            },
             shard: self.shard.unwrap_or(Shard::WHOLE),
             resume: self.resume,
             force: self.force,

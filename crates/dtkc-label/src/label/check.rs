@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use dtkc_files::{Sources, real, refuse_existing, refuse_twins};
 use dtkc_observe::Observer;
 use dtkc_source::classes::FolderClasses;
+use dtkc_source::parquet::RowColumns;
 
 use super::{LabelOptions, Outcome, Output};
 use crate::duplicates::{self, sidecar};
@@ -155,7 +156,8 @@ pub(super) fn classes(inputs: &Inputs, observer: &dyn Observer) -> Result<Folder
     match classes.any() || inputs.tables().next().is_some() || inputs.files().next().is_some() || observer.stop() {
         true => Ok(classes),
         false => {
-            let text = "the images lie in no folders that could be classes to compare with; leave --truth out";
+            let text = "the images have no labels and lie in no folders that could be classes to compare with; \
+                        leave --truth out, or name a column of labels with --label-column";
             Err(LabelError::Settings(text.into()))
         }
     }
@@ -171,6 +173,7 @@ pub(super) fn settings(options: &LabelOptions) -> Settings {
         truth: options.truth,
         outlier: model.outlier().map(|outlier| outlier.threshold),
     };
+    let columns = if model.image().is_some() { options.columns.clone() } else { RowColumns::default() };
     Settings {
         model: model.name().to_owned(),
         model_sha256: model.fingerprint(),
@@ -179,6 +182,9 @@ pub(super) fn settings(options: &LabelOptions) -> Settings {
         shape: model.image().map(|image| image.shape()),
         dim: model.shape().dim(),
         sequences: model.shape().dim().map(|_| options.sequences.clone()),
+        image_column: columns.image,
+        id_column: columns.name,
+        label_column: columns.label,
         max_bytes: options.limits.max_bytes,
         max_side: options.limits.max_side,
         max_pixels: options.limits.max_pixels,

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use dtkc_image::Limits;
 use dtkc_infer::{Device, ModelFile, Pool, PoolOptions, Runtime, SessionOptions};
 use dtkc_observe::Observer;
+use dtkc_source::parquet::RowColumns;
 pub use replaced::Replaced;
 use run::Run;
 
@@ -64,6 +65,8 @@ pub struct LabelOptions {
     pub limits: Limits,
     /// How sequences are read, where the model takes sequences.
     pub sequences: SequenceSettings,
+    /// Which columns of tables are what, where the model takes images.
+    pub columns: RowColumns,
     /// Which share of the input.
     pub shard: Shard,
     /// Go on where an interrupted run stopped.

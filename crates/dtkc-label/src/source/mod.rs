@@ -15,7 +15,8 @@ pub use dataset::Table;
 use dtkc_files::Sources;
 use dtkc_item::{ItemError, ItemShape};
 use dtkc_source::classes::FolderClasses;
-use dtkc_source::{Body, Found, Input, Passed, Pattern, SourceError};
+use dtkc_source::parquet::{self, ImageRows, RowColumns};
+use dtkc_source::{Body, FileKind, Found, Input, Passed, Pattern, SourceError, expand_ranges, kind_of};
 pub use sequences::{Sequence, SequenceFiles};
 
 use crate::error::Result;
@@ -65,6 +66,7 @@ impl Origin {
             Self::Encoded(found) => match &found.body {
                 Body::File(path) => Some(path),
                 Body::Slice { archive, .. } | Body::Zip { archive, .. } => Some(archive),
+                Body::Row { table, .. } => Some(&table.path),
                 Body::Bytes(_) | Body::Broken(_) => None,
             },
         }
@@ -86,6 +88,11 @@ pub trait Visitor {
 
     /// Something that is passed over.
     fn passed(&mut self, _passed: Passed<'_>) {}
+
+    /// Whether the classes that tables and archives give their items are of use.
+    fn wants_classes(&self) -> bool {
+        false
+    }
 }
 
 impl<F: FnMut(Origin) -> ControlFlow<()>> Visitor for F {
@@ -98,6 +105,7 @@ impl<F: FnMut(Origin) -> ControlFlow<()>> Visitor for F {
 pub struct Inputs {
     inputs: Vec<LabelInput>,
     max_bytes: u64,
+    columns: RowColumns,
 }
 
 enum LabelInput {
@@ -114,25 +122,32 @@ pub struct Wanted<'a> {
     pub max_bytes: u64,
     /// How sequences are read, where the model takes sequences.
     pub sequences: Option<&'a SequenceOptions>,
+    /// Which columns of a table of images are what.
+    pub columns: &'a RowColumns,
 }
 
 impl Inputs {
     /// Looks at each input, and refuses what is not there, cannot be opened or holds items of another kind before any
     /// work is done.
     pub fn open(texts: &[String], wanted: &Wanted<'_>) -> Result<Self> {
-        let inputs: Vec<LabelInput> = texts.iter().map(|text| LabelInput::open(text, wanted)).collect::<Result<_>>()?;
-        let max_bytes = wanted.max_bytes;
+        let mut inputs = Vec::new();
+        for text in texts {
+            for text in expand_ranges(text)? {
+                inputs.push(LabelInput::open(&text, wanted)?);
+            }
+        }
+        let (max_bytes, columns) = (wanted.max_bytes, wanted.columns.clone());
         let is_list = |input: &&LabelInput| matches!(input, LabelInput::Encoded(Input::List(_)));
         if inputs.iter().filter(is_list).count() > 1 {
             return Err(SourceError::input("-", "is named twice; standard input can be read once").into());
         }
-        Ok(Self { inputs, max_bytes })
+        Ok(Self { inputs, max_bytes, columns })
     }
 
     /// Shows every item to `visitor`, in order, until it has seen enough.
     pub fn visit(&self, visitor: &mut dyn Visitor) -> Result<ControlFlow<()>> {
         for input in &self.inputs {
-            if input.visit(self.max_bytes, visitor)?.is_break() {
+            if input.visit(self, visitor)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -154,7 +169,7 @@ impl Inputs {
                         let costly = matches!(&origin, Origin::Encoded(found) if matches!(found.body, Body::Bytes(_)));
                         if costly || stop() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                     };
-                    if input.visit(self.max_bytes, &mut found).ok()?.is_break() {
+                    if input.visit(self, &mut found).ok()?.is_break() {
                         return None;
                     }
                 }
@@ -163,18 +178,12 @@ impl Inputs {
         Some(count)
     }
 
-    /// The classes that the folders of encoded images stand for: what all have in common is known only when all names
-    /// were seen. `seen` is told of each, and says whether to go on.
+    /// The classes that the folders of encoded images stand for, or that lie beside them: what all have in common is known
+    /// only when all names were seen. `seen` is told of each, and says whether to go on.
     pub fn classes(&self, seen: &mut dyn FnMut() -> ControlFlow<()>) -> Result<FolderClasses> {
         let mut classes = FolderClasses::default();
         for input in self.inputs.iter().filter(|input| matches!(input, LabelInput::Encoded(_))) {
-            let flow = input.visit(self.max_bytes, &mut |origin: Origin| {
-                if let Origin::Encoded(found) = &origin {
-                    classes.add(found);
-                }
-                seen()
-            });
-            if flow?.is_break() {
+            if input.visit(self, &mut Learn { classes: &mut classes, seen: &mut *seen })?.is_break() {
                 break;
             }
         }
@@ -194,9 +203,9 @@ impl Inputs {
     pub fn sources(&self) -> Sources {
         let mut sources = Sources::of(self.inputs.iter().filter_map(|input| match input {
             LabelInput::Dataset(table) => Some(Path::new(table.path())),
-            LabelInput::Encoded(Input::Folder(path) | Input::File(path) | Input::Zip(path) | Input::Tar(path)) => {
-                Some(path)
-            }
+            LabelInput::Encoded(
+                Input::Folder(path) | Input::File(path) | Input::Zip(path) | Input::Tar(path) | Input::Parquet(path),
+            ) => Some(path),
             LabelInput::Encoded(Input::Glob(_) | Input::List(_)) | LabelInput::Sequences(_) => None,
         }));
         self.files().flat_map(SequenceFiles::places).for_each(|path| sources.add(path));
@@ -233,34 +242,82 @@ impl LabelInput {
                 Ok(Self::Dataset(Arc::new(Table::open(path, wanted.shape)?)))
             }
             Some(options) => Ok(Self::Sequences(SequenceFiles::open(text, options)?)),
-            None => Ok(Self::Encoded(Input::open(text)?)),
+            None => {
+                let input = Input::open(text)?;
+                check_columns(&input, wanted.columns)?;
+                Ok(Self::Encoded(input))
+            }
         }
     }
 
-    fn visit(&self, max_bytes: u64, visitor: &mut dyn Visitor) -> Result<ControlFlow<()>> {
+    fn visit(&self, all: &Inputs, visitor: &mut dyn Visitor) -> Result<ControlFlow<()>> {
         match self {
-            Self::Encoded(input) => Ok(input.visit(max_bytes, &mut WithDatasets(visitor))?),
+            Self::Encoded(input) => {
+                Ok(input.visit(all.max_bytes, &mut WithDatasets { visitor, columns: &all.columns })?)
+            }
             Self::Sequences(files) => files.visit(visitor),
             Self::Dataset(table) => Ok(dataset::visit(table, visitor)),
         }
     }
 }
 
+/// A table without the images or the columns that were asked for is refused at the start, of a pattern its first.
+fn check_columns(input: &Input, columns: &RowColumns) -> Result<()> {
+    match input {
+        Input::Parquet(path) => Ok(ImageRows::expect(path, columns).map(drop)?),
+        Input::Glob(pattern) => match pattern.first().filter(|path| matches!(kind_of(path), Ok(FileKind::Parquet))) {
+            Some(first) => Ok(parquet::check_columns(&first, columns)?),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Learns the classes of items.
+struct Learn<'a> {
+    classes: &'a mut FolderClasses,
+    seen: &'a mut dyn FnMut() -> ControlFlow<()>,
+}
+
+impl Visitor for Learn<'_> {
+    fn found(&mut self, origin: Origin) -> ControlFlow<()> {
+        if let Origin::Encoded(found) = &origin {
+            self.classes.add(found);
+        }
+        (self.seen)()
+    }
+
+    fn wants_classes(&self) -> bool {
+        true
+    }
+}
+
 /// A visitor of encoded images that knows datasets, too, where a list or a pattern names them.
-struct WithDatasets<'a>(&'a mut dyn Visitor);
+struct WithDatasets<'a> {
+    visitor: &'a mut dyn Visitor,
+    columns: &'a RowColumns,
+}
 
 impl dtkc_source::Visitor for WithDatasets<'_> {
+    fn columns(&self) -> RowColumns {
+        self.columns.clone()
+    }
+
+    fn wants_classes(&self) -> bool {
+        self.visitor.wants_classes()
+    }
+
     fn found(&mut self, found: Found) -> ControlFlow<()> {
-        self.0.found(Origin::Encoded(found))
+        self.visitor.found(Origin::Encoded(found))
     }
 
     fn passed(&mut self, passed: Passed<'_>) {
-        self.0.passed(passed);
+        self.visitor.passed(passed);
     }
 
     fn named(&mut self, path: &Path) -> Option<ControlFlow<()>> {
         dataset::is_dataset(path).then(|| match Table::of_images(path) {
-            Ok(table) => dataset::visit(&Arc::new(table), self.0),
+            Ok(table) => dataset::visit(&Arc::new(table), self.visitor),
             Err(error) => self.found(Found::broken(path, ItemError::new("damaged_dataset", error))),
         })
     }

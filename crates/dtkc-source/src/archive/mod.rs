@@ -2,16 +2,18 @@
 
 mod bounded;
 mod name;
+mod sample;
 pub(crate) mod tar;
 pub mod zip;
 
+pub(crate) use name::clean;
 pub use tar::is_tar;
 
 use std::io;
 use std::path::Path;
 
 use crate::reader::read_head;
-use crate::{rules, unpack};
+use crate::{parquet, rules, unpack};
 
 /// Bytes that are enough to know a tar: its first header.
 const TAR_HEAD: usize = 512;
@@ -23,6 +25,8 @@ pub enum FileKind {
     Zip,
     /// A tar archive, packed or not.
     Tar,
+    /// A Parquet file.
+    Parquet,
     /// An image.
     Image,
     /// None of these.
@@ -35,6 +39,9 @@ pub fn kind_of(path: &Path) -> io::Result<FileKind> {
     let head = read_head(path, TAR_HEAD)?;
     if zip::is_zip(&head) {
         return Ok(FileKind::Zip);
+    }
+    if parquet::matches(&head) {
+        return Ok(FileKind::Parquet);
     }
     let packed = unpack::packing(&head) != unpack::Packing::Plain;
     // What cannot be unpacked is no tar by its content; perhaps it is one by its name.
@@ -57,6 +64,8 @@ pub fn kind_by_name(path: &Path) -> FileKind {
         FileKind::Zip
     } else if ends(&[".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tbz"]) {
         FileKind::Tar
+    } else if ends(&[".parquet", ".pq"]) {
+        FileKind::Parquet
     } else if rules::has_image_extension(path) {
         FileKind::Image
     } else {
@@ -91,6 +100,7 @@ mod tests {
         assert_eq!(kind("j.tgz", b""), FileKind::Tar);
         assert_eq!(kind("k.gz", &gz(PNG)), FileKind::Other);
         assert_eq!(kind("l.txt", b"hello"), FileKind::Other);
+        assert_eq!((kind("m", b"PAR1"), kind("n.Parquet", b"")), (FileKind::Parquet, FileKind::Parquet));
         assert!(kind_of(&folder.path().join("gone")).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 /// A name as a relative path with `/`: no root, no drive, no `.` and `..`, no control characters. It is for people and
 /// for finding the entry again, never for writing a file.
-pub(super) fn clean(raw: &str) -> String {
+pub(crate) fn clean(raw: &str) -> String {
     let mut clean = String::with_capacity(raw.len());
     for part in raw.split(['/', '\\']) {
         let drive = clean.is_empty() && matches!(part.as_bytes(), [letter, b':'] if letter.is_ascii_alphabetic());

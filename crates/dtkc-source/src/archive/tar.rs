@@ -1,5 +1,5 @@
-//! Tar archives, packed or not, also in WebDataset style (images beside files of the same stem). They can be read only
-//! from front to back, so their items come in the order of the archive.
+//! Tar archives, packed or not, also in WebDataset style (images beside files of the same stem: `sample.rs`). They can be read
+//! only from front to back, so their items come in the order of the archive.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,6 +12,7 @@ use dtkc_item::ItemError;
 
 use super::bounded::{Allowance, Bounded};
 use super::name::clean;
+use super::sample::{Companion, Sample};
 use crate::reader::{NearFile, cut_off, read_head};
 use crate::rules::{self, Verdict};
 use crate::unpack::{self, Packing};
@@ -88,7 +89,25 @@ type Step = ControlFlow<ControlFlow<()>>;
 const NEXT: Step = ControlFlow::Continue(());
 
 impl Walk<'_> {
-    fn all<R: Read>(&self, mut entries: Entries<'_, R>, visitor: &mut dyn Visitor) -> io::Result<ControlFlow<()>> {
+    fn all<R: Read>(&self, entries: Entries<'_, R>, visitor: &mut dyn Visitor) -> io::Result<ControlFlow<()>> {
+        let mut sample = visitor.wants_classes().then(Sample::default);
+        let walked = self.entries(entries, &mut sample, visitor);
+        match sample {
+            // The last sample is whole now, or all that there is of it.
+            Some(mut sample) if !matches!(walked, Ok(ControlFlow::Break(()))) => match sample.show(visitor) {
+                ControlFlow::Continue(()) => walked,
+                flow => Ok(flow),
+            },
+            _ => walked,
+        }
+    }
+
+    fn entries<R: Read>(
+        &self,
+        mut entries: Entries<'_, R>,
+        sample: &mut Option<Sample>,
+        visitor: &mut dyn Visitor,
+    ) -> io::Result<ControlFlow<()>> {
         let mut unread = 0u64;
         loop {
             self.left.set(unread.saturating_add(MAX_REMARKS));
@@ -97,13 +116,18 @@ impl Walk<'_> {
             self.left.set(u64::MAX);
             // The rest of an entry is read over, where it cannot be jumped over.
             unread = if self.length.is_some() { 0 } else { stored_size(&mut entry)?.saturating_add(512) };
-            if let ControlFlow::Break(flow) = self.one(&mut entry, visitor)? {
+            if let ControlFlow::Break(flow) = self.one(&mut entry, sample, visitor)? {
                 return Ok(flow);
             }
         }
     }
 
-    fn one(&self, entry: &mut Entry<'_, impl Read>, visitor: &mut dyn Visitor) -> io::Result<Step> {
+    fn one(
+        &self,
+        entry: &mut Entry<'_, impl Read>,
+        sample: &mut Option<Sample>,
+        visitor: &mut dyn Visitor,
+    ) -> io::Result<Step> {
         let kind = entry.header().entry_type();
         let raw = entry.path_bytes();
         let name = clean(&String::from_utf8_lossy(&raw));
@@ -113,12 +137,17 @@ impl Walk<'_> {
         drop(raw);
         let sought = visitor.sought();
         let verdict = if is_file(kind) { rules::judge(&name, sought) } else { Verdict::Pass(Reason::NotAFile) };
+        if let Some(sample) = sample
+            && sample.begin(&name, visitor).is_break()
+        {
+            return Ok(ControlFlow::Break(ControlFlow::Break(())));
+        }
         if self.is_cut(entry) {
             let found = match verdict {
                 Verdict::Pass(_) => Found::broken(self.path, cut_off()),
                 _ => Found::below(self.path, &name, Body::Broken(cut_off())),
             };
-            return Ok(ControlFlow::Break(visitor.damaged(found)));
+            return Ok(ControlFlow::Break(damaged(found, sample, visitor)));
         }
         let mut head = Vec::new();
         let passed = match verdict {
@@ -129,11 +158,17 @@ impl Walk<'_> {
                 (!sought.is_head(&head)).then_some(Reason::OtherContent)
             }
         };
+        if let (Some(sample), Some(_), true) = (&mut *sample, passed, is_file(kind))
+            && let Some(companion) = Companion::of(&name)
+            && sample.learn(companion, entry.size(), entry)?
+        {
+            return Ok(NEXT);
+        }
         if let Some(reason) = passed {
             visitor.passed(Passed { root: self.path, name: &name, reason });
             return Ok(NEXT);
         }
-        self.found(entry, &name, head, visitor)
+        self.found(entry, &name, head, sample, visitor)
     }
 
     /// Only a packed or sparse entry is read here; others lie as they are in the file.
@@ -142,6 +177,7 @@ impl Walk<'_> {
         entry: &mut Entry<'_, impl Read>,
         name: &str,
         head: Vec<u8>,
+        sample: &mut Option<Sample>,
         visitor: &mut dyn Visitor,
     ) -> io::Result<Step> {
         let length = entry.size();
@@ -156,11 +192,16 @@ impl Walk<'_> {
                 Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error),
                 _ => {
                     let found = Found::below(self.path, name, Body::Broken(cut_off()));
-                    return Ok(ControlFlow::Break(visitor.damaged(found)));
+                    return Ok(ControlFlow::Break(damaged(found, sample, visitor)));
                 }
             }
         };
-        match visitor.found(Found::below(self.path, name, body)) {
+        let found = Found::below(self.path, name, body);
+        let flow = match sample {
+            Some(sample) => sample.hold(found, visitor),
+            None => visitor.found(found),
+        };
+        match flow {
             ControlFlow::Continue(()) => Ok(NEXT),
             flow => Ok(ControlFlow::Break(flow)),
         }
@@ -171,6 +212,12 @@ impl Walk<'_> {
         let end = entry.raw_file_position().saturating_add(entry.size());
         self.length.is_some_and(|length| end > length) && !entry.header().entry_type().is_gnu_sparse()
     }
+}
+
+/// Tells of damage, after what was found before it.
+fn damaged(found: Found, sample: &mut Option<Sample>, visitor: &mut dyn Visitor) -> ControlFlow<()> {
+    sample.as_mut().map_or(ControlFlow::Continue(()), |sample| sample.show(visitor))?;
+    visitor.damaged(found)
 }
 
 fn is_file(kind: EntryType) -> bool {

@@ -3,12 +3,16 @@
 use parquet::basic::{Repetition, Type as Physical};
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::column::reader::ColumnReaderImpl;
-use parquet::data_type::{ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result as Parsed};
 use parquet::file::reader::RowGroupReader;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
 use super::MAX_VALUES;
+use crate::rules::MAX_NAME;
+
+/// Bytes of a text that are kept: a longer one is neither a name nor a class, and any number of rows may have it.
+const MAX_TEXT: usize = MAX_NAME + 1;
 
 /// What one column has in one row.
 #[derive(Debug, Default)]
@@ -36,6 +40,7 @@ enum Typed {
     F64(ColumnReaderImpl<DoubleType>),
     I32(ColumnReaderImpl<Int32Type>),
     I64(ColumnReaderImpl<Int64Type>),
+    Bool(ColumnReaderImpl<BoolType>),
     Text(ColumnReaderImpl<ByteArrayType>),
 }
 
@@ -47,17 +52,9 @@ pub fn is_number(leaf: &ColumnDescriptor) -> bool {
 impl Column {
     /// Opens a column of a row group. No page can have more values than the group says, and that is not too many.
     pub fn open(group: &dyn RowGroupReader, place: usize) -> Parsed<Self> {
-        let column = group.metadata().column(place);
-        let descr = column.column_descr_ptr();
+        let descr = group.metadata().column(place).column_descr_ptr();
         let name = descr.path().string();
-        let left = usize::try_from(column.num_values()).ok().filter(|&n| n <= MAX_VALUES);
-        let Some(left) = left else {
-            return Err(ParquetError::General(format!(
-                "column {name} has {} values in one row group, more than {MAX_VALUES}; write smaller row groups",
-                column.num_values()
-            )));
-        };
-        let pages = Box::new(Counted { pages: group.get_column_page_reader(place)?, left });
+        let pages = counted(group, place)?;
         let lists = lists(group.metadata().schema_descr().root_schema(), descr.path().parts());
         let max_def = descr.max_def_level();
         let typed = match descr.physical_type() {
@@ -65,6 +62,7 @@ impl Column {
             Physical::DOUBLE => Typed::F64(ColumnReaderImpl::new(descr, pages)),
             Physical::INT32 => Typed::I32(ColumnReaderImpl::new(descr, pages)),
             Physical::INT64 => Typed::I64(ColumnReaderImpl::new(descr, pages)),
+            Physical::BOOLEAN => Typed::Bool(ColumnReaderImpl::new(descr, pages)),
             Physical::BYTE_ARRAY => Typed::Text(ColumnReaderImpl::new(descr, pages)),
             other => {
                 return Err(ParquetError::General(format!(
@@ -93,8 +91,9 @@ impl Column {
             Typed::F64(reader) => read!(reader, v, *v as f32, |v| v.to_string()),
             Typed::I32(reader) => read!(reader, v, *v as f32, |v| v.to_string()),
             Typed::I64(reader) => read!(reader, v, *v as f32, |v| v.to_string()),
+            Typed::Bool(reader) => read!(reader, v, f32::from(u8::from(*v)), |v| u8::from(*v).to_string()),
             Typed::Text(reader) => {
-                read!(reader, _v, f32::NAN, |v| String::from_utf8_lossy(v.data()).into_owned())
+                read!(reader, _v, f32::NAN, |v| text_of(v.data()))
             }
         };
         if rows == 0 {
@@ -130,6 +129,10 @@ impl Column {
     }
 }
 
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.get(..MAX_TEXT).unwrap_or(bytes)).into_owned()
+}
+
 /// From which level of definition on each list on the way to a leaf has an element.
 fn lists(root: &Type, path: &[String]) -> Vec<i16> {
     let (mut node, mut level, mut lists) = (root, 0, Vec::new());
@@ -149,6 +152,19 @@ fn lists(root: &Type, path: &[String]) -> Vec<i16> {
         }
     }
     lists
+}
+
+/// The pages of a column of a row group, of which none can have more values than the group says, and that is not too many.
+pub(super) fn counted(group: &dyn RowGroupReader, place: usize) -> Parsed<Box<dyn PageReader>> {
+    let column = group.metadata().column(place);
+    match usize::try_from(column.num_values()).ok().filter(|&n| n <= MAX_VALUES) {
+        Some(left) => Ok(Box::new(Counted { pages: group.get_column_page_reader(place)?, left })),
+        None => Err(ParquetError::General(format!(
+            "column {} has {} values in one row group, more than {MAX_VALUES}; write smaller row groups",
+            column.column_descr().path().string(),
+            column.num_values()
+        ))),
+    }
 }
 
 /// Pages that may not have more values than their row group says: a few bytes can stand for thousands of millions.
