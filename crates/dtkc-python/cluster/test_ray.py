@@ -64,13 +64,13 @@ def wanted(packed, tmp_path_factory):
     for shard in shards.find(packed):
         shards.label(shard, out, model)
     archive = packed / "shard-3.tar"
-    command = [_programs.find("dtkc-label"), "--model", "glyphs", "--input", archive, "--output", out / "label.parquet.keep", "--quiet"]
-    command[-2] = out / "theirs" / "label.parquet"
+    command = [_programs.find("dtkc-label"), "--model", "glyphs", "--input", archive, "--output", out / "theirs" / "label.parquet", "--quiet"]
     (out / "theirs").mkdir()
     subprocess.run(list(map(str, command)), env=_programs.environment(), stdin=subprocess.DEVNULL, check=False)
     theirs, ours = pq.read_table(out / "theirs" / "label.parquet"), pq.read_table(out / "shard-3.parquet")
-    for name in ("path", "cluster", "confidence", "margin"):
-        assert theirs[name].to_pylist() == ours[name].to_pylist()
+    assert theirs["path"].to_pylist() == [f"{archive}/{path}" for path in ours["path"].to_pylist()]
+    for name in ("cluster", "confidence", "margin"):
+        assert theirs[name].to_pylist() == ours[name].to_pylist(), name
     return out
 
 
@@ -99,7 +99,7 @@ def _driver(cluster, packed, out):
 
 def _until(out, count, process):
     """Waits until so many outputs are there."""
-    for _ in range(2400):
+    for _ in range(12_000):
         if len(list(out.glob("*.parquet"))) >= count:
             return
         if process.poll() is not None:

@@ -99,6 +99,18 @@ def test_mistakes_are_said_in_the_words_of_the_program(images, quick):
         dtkc.DTKC(n_clusters=10, **quick).fit("nowhere/")
 
 
+def test_a_folder_is_for_one_run(images, quick, tmp_path):
+    settings = {"n_clusters": 4, "run_dir": tmp_path / "run", **quick}
+    first = dtkc.DTKC(**settings).fit(images[:100])
+    again = dtkc.DTKC(**settings).fit(images[:100])
+    np.testing.assert_array_equal(first.labels_, again.labels_)
+    with pytest.raises(dtkc.Error, match="other items"):
+        dtkc.DTKC(**settings).fit(images[100:200])
+    with pytest.raises(dtkc.Error, match="n_clusters=4, not 5"):
+        dtkc.DTKC(**{**settings, "n_clusters": 5}).fit(images[:100])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run.asked.json", "run.items.h5"]
+
+
 def test_in_a_pipeline(blobs):
     from sklearn.preprocessing import StandardScaler
 

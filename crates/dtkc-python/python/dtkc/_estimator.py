@@ -1,5 +1,6 @@
 """The estimator: learns groups of images or sequences, as scikit-learn's do."""
 
+import json
 import numbers
 import os
 import shutil
@@ -133,21 +134,46 @@ class DTKC(ClusterMixin, TransformerMixin, BaseEstimator):
     def _fit(self, X, folder, keeps):
         run = os.path.join(folder, "run") if not keeps else folder
         given, items = self._understood(X)
-        # Beside the run, and kept with it: who resumes must find it.
-        path = f"{run.rstrip(os.sep)}.items.h5"
-        if given is not None:
-            data = given
-        elif keeps and _training.is_run(run) and os.path.exists(path):
-            data = _dataset.Dataset(path)
-        else:
-            data = _dataset._write(items, path, size=self.size or _enlarged(items))
+        if keeps:
+            self._same_as_before(run)
+        data = given if given is not None else self._written(items, run)
         self.summary_ = _training.train(run, self._arguments(run, data.path), _training.progress_of(self.verbose))
         with open(os.path.join(run, "model.onnx"), "rb") as file:
             self.model_ = Model(file.read(), threads=self.threads)
         self.n_clusters_ = 1 if self.n_clusters == 1 else self.model_.n_clusters
         self.run_dir_ = run if keeps else None
-        found = self.model_.assign(data if data.kind != "features" else items or given, embedding=False, probabilities=False)
+        found = self.model_.assign(data, embedding=False, probabilities=False)
         self.labels_ = self._joined(found.cluster)
+
+    def _written(self, items, run):
+        """The dataset of the items: beside the run, and kept with it, because who resumes must find it."""
+        path = f"{run.rstrip(os.sep)}.items.h5"
+        size = self.size or _enlarged(items)
+        if not os.path.exists(path):
+            return _dataset._write(items, path, size=size)
+        with tempfile.TemporaryDirectory(prefix="dtkc-") as other:
+            again = _dataset._write(items, os.path.join(other, "items.h5"), size=size)
+            before = _dataset.Dataset(path)
+            if again.fingerprint() != before.fingerprint():
+                raise Error(f"{run} holds a run on other items; choose another run_dir, or delete it and {path}")
+        return before
+
+    def _same_as_before(self, run):
+        """Refuses to go on with a run that was begun with other parameters; writes down those of a new one."""
+        path = f"{run.rstrip(os.sep)}.asked.json"
+        free = ("run_dir", "verbose", "threads", "device")
+        asked = {name: value if isinstance(value, (int, float, bool)) or value is None else str(value) for name, value in self.get_params().items() if name not in free}
+        if not _training.is_run(run):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            write(path, json.dumps(asked).encode())
+            return
+        if not os.path.exists(path):
+            raise Error(f"{run} holds a run that was not begun here; `dtkc-train resume` goes on with it, or choose another run_dir")
+        with open(path, "rb") as file:
+            before = json.load(file)
+        other = next((name for name in asked if asked[name] != before.get(name)), None)
+        if other is not None:
+            raise Error(f"{run} holds a run with {other}={before.get(other)!r}, not {asked[other]!r}; choose another run_dir, or delete it")
 
     def _joined(self, clusters):
         """One group is all that there is: a network needs two to be trained, which are taken for one."""
@@ -163,10 +189,11 @@ class DTKC(ClusterMixin, TransformerMixin, BaseEstimator):
         for name in ("scale_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 delattr(self, name)
-        if isinstance(X, _dataset.Dataset):
-            return X, None
-        if _items.is_path(X):
-            return self._opened(os.fspath(X)), None
+        if isinstance(X, _dataset.Dataset) or _items.is_path(X):
+            given = X if isinstance(X, _dataset.Dataset) else self._opened(os.fspath(X))
+            if given.kind == "features":
+                raise Error(f"{given.path} holds features of images; give the images themselves, and the network with backbone=")
+            return given, None
         X = self._checked(X, reset=True)
         items = _items.understand(X, shape=self.shape)
         if isinstance(items, _items.Pixels):

@@ -11,6 +11,7 @@ survives what Ray does not.
 
 import argparse
 import csv
+import logging
 import os
 import sys
 import time
@@ -58,7 +59,10 @@ class _Labeller:
     """What an actor is: a model that is loaded once, and shards that it labels one after the other."""
 
     def __init__(self, content, output, options, threads):
-        self._model = Model(content, threads=threads)
+        # `content` is where Ray keeps the model file: sent to every node once, not with every actor.
+        import ray
+
+        self._model = Model(ray.get(content), threads=threads)
         self._output, self._options = output, options
 
     def __call__(self, batch):
@@ -151,6 +155,8 @@ def _ray():
         import ray.data  # noqa: F401
     except ImportError as error:
         raise Error(f"Ray Data is not installed ({error}); pip install 'dtkc[ray]'") from error
+    # Ray tells every step of its own; what it gives up for is told by us.
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     if not ray.is_initialized():
         ray.init(address=os.environ.get("RAY_ADDRESS") or None, log_to_driver=False, logging_level="ERROR")
     return ray
