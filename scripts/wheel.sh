@@ -28,8 +28,8 @@ cargo build --release "${programs[@]/#/--package=}"
 
 # Whatever the package holds beside its sources lies there only while it is built.
 package=crates/dtkc-python/python/dtkc
-trap 'rm -rf "$package/bin" "$package/models"' EXIT
-rm -rf "$package/bin" "$package/models" "$out"/dtkc-*.whl
+trap 'rm -rf "${package:?}/bin" "${package:?}/models"' EXIT
+rm -rf "${package:?}/bin" "${package:?}/models" "$out"/dtkc-*.whl
 mkdir -p "$package/bin" "$package/models"
 for program in "${programs[@]}"; do
   install -m 755 "$target/release/$program" "$package/bin/"

@@ -97,7 +97,10 @@ impl Dataset {
             Items::Sequences { dim, values, offsets } => {
                 let steps = values.len() / dim.max(1);
                 let offsets: Vec<i64> = offsets.into_iter().map(|end| end as i64).collect();
-                Ok((values.into_pyarray(py).reshape([steps, dim])?.into_any(), Some(offsets.into_pyarray(py).into_any())))
+                Ok((
+                    values.into_pyarray(py).reshape([steps, dim])?.into_any(),
+                    Some(offsets.into_pyarray(py).into_any()),
+                ))
             }
             Items::Features { values, .. } => {
                 let each = values.len().checked_div(places.len()).unwrap_or(0);
@@ -145,7 +148,8 @@ impl Writer {
         paths: Option<Vec<String>>,
     ) -> PyResult<()> {
         let count = images.shape()[0];
-        let pixels = images.as_slice().map_err(|_| raised("the array is not contiguous; use numpy.ascontiguousarray"))?;
+        let pixels =
+            images.as_slice().map_err(|_| raised("the array is not contiguous; use numpy.ascontiguousarray"))?;
         let each = pixels.len().checked_div(count).unwrap_or(0).max(1);
         let beside = Beside::new(count, labels.as_ref(), paths)?;
         self.add(py, |writer| {

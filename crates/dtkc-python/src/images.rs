@@ -63,17 +63,12 @@ impl Images {
 
 impl Images {
     /// Pixels of all; those that failed are black.
-    fn make<'py>(
-        &self,
-        py: Python<'py>,
-        items: &[Item<'_>],
-    ) -> PyResult<(Bound<'py, PyArray4<u8>>, Failures)> {
+    fn make<'py>(&self, py: Python<'py>, items: &[Item<'_>]) -> PyResult<(Bound<'py, PyArray4<u8>>, Failures)> {
         let (spec, each) = (self.spec, self.spec.bytes());
         let shape = spec.shape();
         let mut made = Array4::zeros((items.len(), shape.height, shape.width, shape.channels));
         let mut failures = Failures::new();
-        let mut preparers: Vec<Preparer> =
-            (0..self.threads).map(|_| Preparer::new(spec, Limits::default())).collect();
+        let mut preparers: Vec<Preparer> = (0..self.threads).map(|_| Preparer::new(spec, Limits::default())).collect();
         share(
             py,
             items.len(),
@@ -81,12 +76,14 @@ impl Images {
             |preparer, piece| {
                 let mut bytes = vec![0; piece.len() * each];
                 let one = |(item, out): (&Item<'_>, &mut [u8])| prepare(item, preparer, out).err();
-                let failed: Vec<Option<ItemError>> = items[piece].iter().zip(bytes.chunks_exact_mut(each)).map(one).collect();
+                let failed: Vec<Option<ItemError>> =
+                    items[piece].iter().zip(bytes.chunks_exact_mut(each)).map(one).collect();
                 (bytes, failed)
             },
             |piece, (bytes, failed)| {
                 let failed = failed.into_iter().enumerate().filter_map(|(i, error)| Some((piece.start + i, error?)));
-                failures.extend(failed.map(|(place, error)| (place, error.code.to_string(), error.message.to_string())));
+                failures
+                    .extend(failed.map(|(place, error)| (place, error.code.to_string(), error.message.to_string())));
                 let rows = Array4::from_shape_vec((piece.len(), shape.height, shape.width, shape.channels), bytes);
                 made.slice_mut(s![piece, .., .., ..]).assign(&rows.map_err(raised)?);
                 Ok(())

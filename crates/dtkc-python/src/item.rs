@@ -6,8 +6,8 @@ use dtkc_image::Preparer;
 use dtkc_infer::{Prepare, SequenceSpec};
 use dtkc_item::{ImageShape, ItemError, read_file};
 use numpy::{PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray4, PyUntypedArrayMethods};
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 use crate::error::raised;
 

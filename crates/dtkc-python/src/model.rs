@@ -111,56 +111,55 @@ impl Model {
     }
 
     /// Image files, by content or path.
-    #[pyo3(signature = (files, embedding = true, probabilities = true))]
+    #[pyo3(signature = (files, wanted = (true, true)))]
     fn files<'py>(
         &self,
         py: Python<'py>,
         files: Vec<Given>,
-        embedding: bool,
-        probabilities: bool,
+        wanted: Wanted,
     ) -> PyResult<(Bound<'py, PyDict>, Failures)> {
-        self.assign(py, &files.iter().map(Given::item).collect::<Vec<_>>(), embedding, probabilities)
+        self.assign(py, &files.iter().map(Given::item).collect::<Vec<_>>(), wanted)
     }
 
     /// Image files in a column of a table.
-    #[pyo3(signature = (data, offsets, missing = None, embedding = true, probabilities = true))]
+    #[pyo3(signature = (data, offsets, missing = None, wanted = (true, true)))]
     fn column<'py>(
         &self,
         py: Python<'py>,
         data: PyReadonlyArray1<'py, u8>,
         offsets: PyReadonlyArray1<'py, i64>,
         missing: Option<PyReadonlyArray1<'py, bool>>,
-        embedding: bool,
-        probabilities: bool,
+        wanted: Wanted,
     ) -> PyResult<(Bound<'py, PyDict>, Failures)> {
-        self.assign(py, &column(&data, &offsets, missing.as_ref())?, embedding, probabilities)
+        self.assign(py, &column(&data, &offsets, missing.as_ref())?, wanted)
     }
 
     /// Pixels `[n, h, w, c]` of any size.
-    #[pyo3(signature = (images, embedding = true, probabilities = true))]
+    #[pyo3(signature = (images, wanted = (true, true)))]
     fn pixels<'py>(
         &self,
         py: Python<'py>,
         images: PyReadonlyArray4<'py, u8>,
-        embedding: bool,
-        probabilities: bool,
+        wanted: Wanted,
     ) -> PyResult<(Bound<'py, PyDict>, Failures)> {
-        self.assign(py, &pixels(&images)?, embedding, probabilities)
+        self.assign(py, &pixels(&images)?, wanted)
     }
 
     /// Sequences one after the other.
-    #[pyo3(signature = (values, offsets, embedding = true, probabilities = true))]
+    #[pyo3(signature = (values, offsets, wanted = (true, true)))]
     fn sequences<'py>(
         &self,
         py: Python<'py>,
         values: PyReadonlyArray2<'py, f32>,
         offsets: PyReadonlyArray1<'py, i64>,
-        embedding: bool,
-        probabilities: bool,
+        wanted: Wanted,
     ) -> PyResult<(Bound<'py, PyDict>, Failures)> {
-        self.assign(py, &sequences(&values, &offsets)?, embedding, probabilities)
+        self.assign(py, &sequences(&values, &offsets)?, wanted)
     }
 }
+
+/// Whether embeddings and probabilities are wanted.
+type Wanted = (bool, bool);
 
 /// What a thread gives back for its piece: the answers, and for each item its row or why it has none.
 type Piece = Result<(Assignments, Vec<Result<usize, ItemError>>), InferError>;
@@ -170,10 +169,9 @@ impl Model {
         &self,
         py: Python<'py>,
         items: &[Item<'_>],
-        embedding: bool,
-        probabilities: bool,
+        wanted: Wanted,
     ) -> PyResult<(Bound<'py, PyDict>, Failures)> {
-        let mut table = Table::new(&self.file, items.len(), embedding, probabilities);
+        let mut table = Table::new(&self.file, items.len(), wanted);
         let mut workers = self.workers(items.len())?;
         let shape = self.file.shape();
         let shared = share(
@@ -225,7 +223,7 @@ struct Table {
 }
 
 impl Table {
-    fn new(model: &ModelFile, items: usize, embedding: bool, probabilities: bool) -> Self {
+    fn new(model: &ModelFile, items: usize, (embedding, probabilities): Wanted) -> Self {
         let matrix = |wanted: bool, width: usize| wanted.then(|| Array2::from_elem((items, width), f32::NAN));
         Self {
             clusters: vec![-1; items],

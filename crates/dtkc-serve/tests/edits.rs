@@ -127,9 +127,9 @@ fn what_cannot_be_done_is_said_and_changes_nothing() {
     edit(&server, &" ".repeat((16 << 20) + 1)).expect(413, "body_too_large");
     for (body, reason) in [
         (split_body(0, &vec![vec![1.0; WIDTH]; 20]), "four that differ"),
-        (split_body(0, &vec![]), "four that differ"),
+        (split_body(0, &[]), "four that differ"),
         (split_body(K, &random_rows(20)), "there is no cluster"),
-        (split_body(0, &vec![vec![1.0, 2.0], vec![3.0, 4.0]]), "have 2 values each"),
+        (split_body(0, &[vec![1.0, 2.0], vec![3.0, 4.0]]), "have 2 values each"),
     ] {
         let answer = edit(&server, &body);
         assert!(answer.text().contains(reason), "{}", answer.text());

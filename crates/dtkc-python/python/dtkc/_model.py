@@ -132,14 +132,15 @@ class Model:
 
     def _assign(self, items, embedding, probabilities):
         """The same for items that are understood."""
+        wanted = (embedding, probabilities)
         if isinstance(items, _items.Pixels):
-            parts = [self._inner.pixels(chunk, embedding, probabilities) for chunk in items.chunks()]
+            parts = [self._inner.pixels(chunk, wanted) for chunk in items.chunks()]
             return _joined(parts, _items.CHUNK) if parts else self._assign(_items.Files([]), embedding, probabilities)
         if isinstance(items, _items.Column):
-            return _answers(*self._inner.column(items.data, items.offsets, items.missing, embedding, probabilities))
+            return _answers(*self._inner.column(items.data, items.offsets, items.missing, wanted))
         if isinstance(items, _items.Sequences):
-            return _answers(*self._inner.sequences(items.values, items.offsets, embedding, probabilities))
-        return _answers(*self._inner.files(items.files, embedding, probabilities))
+            return _answers(*self._inner.sequences(items.values, items.offsets, wanted))
+        return _answers(*self._inner.files(items.files, wanted))
 
     def _dataset(self, dataset, embedding, probabilities):
         parts = []
