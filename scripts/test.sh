@@ -33,8 +33,8 @@ fi
 step "the Python package"
 scripts/wheel.sh "$DTKC_TOOLS/wheels"
 rm -rf "$DTKC_TOOLS/package"
-python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$DTKC_TOOLS/package" "$DTKC_TOOLS"/wheels/dtkc-*.whl
-PYTHONPATH=$DTKC_TOOLS/package:$DTKC_PYTHONPATH python3 -m pytest crates/dtkc-python
+PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$DTKC_TOOLS/package" "$DTKC_TOOLS"/wheels/dtkc-*.whl
+PYTHONPATH=$DTKC_TOOLS/package:$DTKC_PYTHONPATH python3 -m pytest crates/dtkc-python/tests
 
 step "documentation tests"
 cargo test --release --workspace --doc

@@ -3,7 +3,7 @@
 //!
 //! A file is walked without its images ([`ImageRows::each`]): names and classes lie in columns of their own. The bytes of an
 //! image are read when they are asked for, in the order of the file ([`RowReader`]), one page at a time. What a page takes is
-//! known before the library makes room for it ([`file`]).
+//! known before the library makes room for it (`file.rs`).
 
 pub mod file;
 pub mod pages;
