@@ -24,7 +24,7 @@ comparisons='
 companions        usps28,fashion10k  --methods ddc,dtkc --runs 5 --epochs 10
 letters-published trajectories       --methods ddc,dtkc --preset ddc=authors --preset dtkc=authors --runs 20
 letters-untrimmed untrimmed          --methods ddc,dtkc --preset ddc=authors --preset dtkc=authors --runs 20
-arabic-published  arabic             --methods ddc,dtkc --preset ddc=authors --preset dtkc=authors --runs 3
+arabic-published  arabic             --methods ddc,dtkc --preset ddc=authors --preset dtkc=authors --runs 12
 methods-usps      usps               --methods dec,dec+lambda=0.01,idec,idec+lambda=0.01,dcn,dcn+lambda=0.01 --runs 5 --epochs 10 --set dec.pretraining.epochs=15 --set idec.pretraining.epochs=15 --set dcn.pretraining.epochs=15
 methods-mnist     mnist              --methods kmeans,dec,idec,dcn --runs 3 --epochs 10 --set dec.pretraining.epochs=20 --set idec.pretraining.epochs=20 --set dcn.pretraining.epochs=20
 '
