@@ -58,11 +58,8 @@ class Summary:
 class _Labeller:
     """What an actor is: a model that is loaded once, and shards that it labels one after the other."""
 
-    def __init__(self, content, output, options, threads):
-        # `content` is where Ray keeps the model file: sent to every node once, not with every actor.
-        import ray
-
-        self._model = Model(ray.get(content), threads=threads)
+    def __init__(self, model, output, options, threads):
+        self._model = Model(model, threads=threads)
         self._output, self._options = output, options
 
     def __call__(self, batch):
@@ -83,7 +80,7 @@ def label(input, output, model, *, column=None, keep_images=False, embedding=Fal
     """Labels every shard (Parquet, tar) that `input` names into `output`, one Parquet file each; gives a :class:`Summary`.
 
     `column` holds the images where a table does not say; `workers` is how many actors there are at the most (default: one for every CPU of the cluster), `threads`
-    how many CPUs each takes. `output`/failures.csv lists the images that could not be labelled.
+    how many CPUs each takes. `output` also holds the model, and failures.csv lists the images that could not be labelled.
     """
     begun = time.monotonic()
     found = shards.find(input)
@@ -105,7 +102,9 @@ def _hand_out(found, output, model, options, workers, threads, progress):
     """Until every shard has its output or is known to be unreadable."""
     ray = _ray()
     unreadable = {}
-    content = ray.put(model._inner.content())
+    # Beside the outputs, which every node sees: what lies in Ray's own store is lost with a node.
+    path = os.path.join(output, "model.onnx")
+    model.save(path)
     show = _Progress(len(found), progress)
     for attempt in range(_ATTEMPTS):
         left = [shard for shard in found if shard.name not in unreadable and shards.done(shard, output, model) is None]
@@ -113,7 +112,7 @@ def _hand_out(found, output, model, options, workers, threads, progress):
         if not left:
             break
         try:
-            for row in _job(ray, left, content, output, options, workers, threads):
+            for row in _job(ray, left, path, output, options, workers, threads):
                 if row["error"]:
                     unreadable[row["name"]] = row["error"]
                 show.one()
@@ -128,7 +127,7 @@ def _hand_out(found, output, model, options, workers, threads, progress):
     return unreadable
 
 
-def _job(ray, left, content, output, options, workers, threads):
+def _job(ray, left, model, output, options, workers, threads):
     """One pass over what is left. Shards are named to Ray as rows, not listed by it: a node that is lost while Ray lists files ends a job."""
     import ray.data as data
 
@@ -141,7 +140,7 @@ def _job(ray, left, content, output, options, workers, threads):
     most = max(1, min(workers or max(1, cpus // threads), len(left)))
     labelled = rows.map_batches(
         _Labeller,
-        fn_constructor_args=(content, output, options, threads),
+        fn_constructor_args=(model, output, options, threads),
         batch_size=1,
         compute=data.ActorPoolStrategy(min_size=1, max_size=most),
         num_cpus=threads,
