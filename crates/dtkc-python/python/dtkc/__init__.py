@@ -10,7 +10,7 @@
 - :class:`Model` assigns items to the groups of a model file, as ``dtkc-label`` does, bit for bit.
 - :class:`Dataset` opens, makes and iterates dataset files.
 - :mod:`dtkc.metrics` compares groups with labels.
-- :mod:`dtkc.arrow` labels tables; :mod:`dtkc.ray` does so on many machines.
+- :mod:`dtkc.arrow` labels tables, :mod:`dtkc.shards` files of them; :mod:`dtkc.ray` does so on many machines.
 
 The programs ``dtkc-data``, ``dtkc-train``, ``dtkc-label`` and ``dtkc-serve`` come with the package.
 """
@@ -28,10 +28,10 @@ try:
 except _NotFound:  # run from the source folder
     __version__ = "0"
 
-__all__ = ["DTKC", "Assignments", "Dataset", "Error", "Model", "arrow", "bundled_models", "metrics", "ray"]
+__all__ = ["DTKC", "Assignments", "Dataset", "Error", "Model", "arrow", "bundled_models", "metrics", "ray", "shards"]
 
 # These import other packages (scikit-learn, pyarrow, ray), which who only assigns items does not need.
-_LATER = {"DTKC": "._estimator", "metrics": None, "arrow": None, "ray": None}
+_LATER = {"DTKC": "._estimator", "metrics": None, "arrow": None, "ray": None, "shards": None}
 
 
 def __getattr__(name):

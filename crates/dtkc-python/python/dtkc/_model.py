@@ -68,9 +68,7 @@ class Model:
             source = bytes(source)
         if not isinstance(source, (bytes, str, os.PathLike)):
             raise TypeError(f"a model is a path, a name or bytes, not {type(source).__name__}")
-        folder = _programs.models()
-        if folder and not os.environ.get("DTKC_MODELS"):
-            os.environ["DTKC_MODELS"] = folder
+        _programs.offer_models()
         self._threads, self._device = threads, device
         self._inner = _dtkc.Model(source, threads, device, _programs.onnxruntime())
         self._about = json.loads(self._inner.about())
@@ -192,7 +190,5 @@ def _all(parts, each):
 
 def bundled_models():
     """The names of the models that come with the package."""
-    folder = _programs.models()
-    if folder and not os.environ.get("DTKC_MODELS"):
-        os.environ["DTKC_MODELS"] = folder
+    _programs.offer_models()
     return _dtkc.bundled()

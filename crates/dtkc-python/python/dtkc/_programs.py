@@ -34,6 +34,12 @@ def models():
     return str(folder) if folder.is_dir() else None
 
 
+def offer_models():
+    """From now on the bundled models are found in this process by their names, unless the user has named another folder."""
+    if models() and not os.environ.get("DTKC_MODELS"):
+        os.environ["DTKC_MODELS"] = models()
+
+
 def environment():
     """What a program's environment is: ours, with the library and the models of the package where none are named."""
     found = dict(os.environ)

@@ -102,12 +102,16 @@ def _hand_out(found, output, model, options, workers, threads, progress):
     """Until every shard has its output or is known to be unreadable."""
     ray = _ray()
     unreadable = {}
+
+    def left_over():
+        return [shard for shard in found if shard.name not in unreadable and shards.done(shard, output, model) is None]
+
     # Beside the outputs, which every node sees: what lies in Ray's own store is lost with a node.
     path = os.path.join(output, "model.onnx")
     model.save(path)
     show = _Progress(len(found), progress)
     for attempt in range(_ATTEMPTS):
-        left = [shard for shard in found if shard.name not in unreadable and shards.done(shard, output, model) is None]
+        left = left_over()
         show.done(len(found) - len(left))
         if not left:
             break
@@ -121,7 +125,7 @@ def _hand_out(found, output, model, options, workers, threads, progress):
             show.note(f"Ray gave up ({_first_line(error)}); what is left is handed out again")
             time.sleep(min(2**attempt, 30))
     show.end()
-    left = [shard for shard in found if shard.name not in unreadable and shards.done(shard, output, model) is None]
+    left = left_over()
     if left:
         raise Error(f"{len(left)} of {len(found)} shards are not labelled, {left[0].path} the first; run the same command again once the cluster is well")
     return unreadable
