@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::io::IsTerminal;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use dtkc_human as human;
@@ -49,7 +49,8 @@ pub struct Progress {
     total: AtomicU64,
     done: AtomicU64,
     skipped: AtomicU64,
-    started: Instant,
+    /// When the first units were done, and how many: what was prepared before them says nothing about the rest.
+    first: OnceLock<(Instant, u64)>,
     last_line: Mutex<Instant>,
     note: Mutex<Note>,
 }
@@ -81,7 +82,7 @@ impl Progress {
             total: AtomicU64::new(total.unwrap_or(u64::MAX)),
             done: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
-            started: now,
+            first: OnceLock::new(),
             // The first line comes after two seconds, not five: by then people wonder.
             last_line: Mutex::new(now - (LINE_EVERY - Duration::from_secs(2))),
             note: Mutex::default(),
@@ -90,6 +91,7 @@ impl Progress {
 
     /// `n` more units are done.
     pub fn inc(&self, n: u64) {
+        self.first.get_or_init(|| (Instant::now(), n));
         self.done.fetch_add(n, Ordering::Relaxed);
         self.bar.inc(n);
         self.maybe_line();
@@ -152,16 +154,20 @@ impl Progress {
     }
 
     fn line(&self) -> String {
-        let elapsed = self.started.elapsed();
         let new = self.done.load(Ordering::Relaxed);
-        let rate = new as f64 / elapsed.as_secs_f64().max(1e-9);
+        let rate = self
+            .first
+            .get()
+            .map_or(0.0, |(since, first)| new.saturating_sub(*first) as f64 / since.elapsed().as_secs_f64().max(1e-9));
         let done = new + self.skipped.load(Ordering::Relaxed);
         let total = Some(self.total.load(Ordering::Relaxed)).filter(|&total| total != u64::MAX);
         let mut line = match total {
             Some(total) => format!("{}: {} of {} {}", self.label, human::count(done), human::count(total), self.unit),
             None => format!("{}: {} {}", self.label, human::count(done), self.unit),
         };
-        line += &format!(", {}", human::rate(rate));
+        if rate > 0.0 {
+            line += &format!(", {}", human::rate(rate));
+        }
         if let Some(total) = total.filter(|&t| rate > 0.0 && t > done) {
             let left = Duration::from_secs_f64((total - done) as f64 / rate);
             line += &format!(", {} left", human::duration(left));
@@ -201,7 +207,9 @@ mod tests {
     #[test]
     fn a_line_names_counts_rate_and_time_left() {
         let progress = Progress::new(Shown::Lines, "import", "images", Some(2000));
-        progress.inc(1000);
+        progress.inc(400);
+        assert_eq!(progress.line(), "import: 400 of 2,000 images", "what came before them is no part of a rate");
+        progress.inc(600);
         progress.note(format_args!("2 skipped"));
         let line = progress.line();
         assert!(line.starts_with("import: 1,000 of 2,000 images, "), "{line}");
@@ -270,10 +278,10 @@ mod tests {
     fn the_total_may_come_later_and_earlier_work_counts() {
         let progress = Progress::new(Shown::Hidden, "label", "images", None);
         progress.skip(500);
-        assert_eq!(progress.line(), "label: 500 images, 0/s");
+        assert_eq!(progress.line(), "label: 500 images");
         progress.set_total(2000);
         progress.inc(100);
-        assert!(progress.line().starts_with("label: 600 of 2,000 images, "), "{}", progress.line());
+        assert_eq!(progress.line(), "label: 600 of 2,000 images");
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! k-means and spectral clustering as learners, on a set in memory.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
+
 use burn::tensor::Device;
 use dtkc_core::augment::BatchKey;
-use dtkc_core::scale_pixels;
+use dtkc_core::{Values, scale_pixels};
 use dtkc_item::{Batch, ImageShape, ItemShape, Items};
 use dtkc_methods::kmeans::{Points, lloyd_from};
 use dtkc_methods::learner::{EpochPlace, Learner, Passes, StepClock, StepPlace};
@@ -241,4 +243,25 @@ fn a_state_of_another_run_is_refused() {
     assert!(other.set_weights(&one.weights()).unwrap_err().to_string().contains("centres"));
     assert!(other.set_progress(&one.progress()).is_err());
     assert_eq!(other.weights(), before);
+}
+
+#[test]
+fn a_centre_that_lost_all_its_items_is_given_some_again() {
+    const CLUSTERING: usize = 2;
+    let mut set = Set::bars(60);
+    let mut one = learner(Method::Dec, 3, 5);
+    (0..=CLUSTERING).for_each(|stage| one.enter(stage, &mut set).unwrap());
+    let mut weights = one.weights();
+    let centres = weights.iter_mut().find(|array| array.name == "centres").unwrap();
+    let Values::F32(values) = &mut centres.values else { unreachable!("centres are numbers") };
+    let width = values.len() / 3;
+    values[..width].fill(1e4);
+    one.set_weights(&weights).unwrap();
+    let used = |one: &dyn Learner| BTreeSet::from_iter(clusters_of(one, &set)).len();
+    assert_eq!(used(one.as_ref()), 2);
+    let mut data = Set { pixels: set.pixels.clone() };
+    one.refresh(&mut data).unwrap();
+    assert_eq!(used(one.as_ref()), 2);
+    one.end_epoch(&EpochPlace { stage: CLUSTERING, done: 1, epochs: 4 }, &mut data).unwrap();
+    assert_eq!(used(one.as_ref()), 3);
 }

@@ -3,6 +3,7 @@
 mod codes;
 mod loss;
 mod pretraining;
+mod refill;
 mod start;
 
 pub use loss::CodeLoss;
@@ -11,4 +12,5 @@ pub use pretraining::Pretraining;
 pub(crate) use codes::{Codes, Images, all_codes, measure_statistics};
 pub(crate) use pretraining::Pretrainer;
 use pretraining::adopt;
+pub(crate) use refill::{has_empty_cluster, refill};
 pub(crate) use start::{Start, check_task};

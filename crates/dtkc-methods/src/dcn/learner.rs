@@ -9,7 +9,7 @@ use dtkc_item::{Batch, Items};
 use dtkc_onnx::{Layer, Network, Weights};
 
 use super::{Centres, Settings};
-use crate::coder::{Images, Pretrainer, Start, all_codes, measure_statistics};
+use crate::coder::{Images, Pretrainer, Start, all_codes, has_empty_cluster, measure_statistics, refill};
 use crate::inside::{BackboneGradients, Features, Inside, gradients};
 use crate::kmeans::{KmeansOptions, kmeans, lloyd_from};
 use crate::learner::{
@@ -187,6 +187,12 @@ impl Learner for DcnLearner {
             let centres = self.centres.values.clone();
             let found = lloyd_from(codes.points(), centres, ITERATIONS, TOLERANCE, &|| data.stop())?;
             (self.centres, self.labels) = (Centres::new(found.centres, codes.width), found.labels);
+        } else if place.stage == JOINT && has_empty_cluster(&self.labels, self.clusters) {
+            let codes = all_codes(&self.model, &self.images, data)?;
+            let mut centres = self.centres.values.clone();
+            if refill(codes.points(), &mut self.labels, &mut centres, self.seed, &|| data.stop())? {
+                self.centres = Centres::new(centres, codes.width);
+            }
         }
         Ok(EpochEnd::default())
     }

@@ -10,7 +10,7 @@ use dtkc_onnx::{Layer, Network, Weights};
 
 use super::targets::{self, Targets, sharpened};
 use super::{Centred, Settings};
-use crate::coder::{Images, Pretrainer, Start, all_codes, measure_statistics};
+use crate::coder::{Codes, Images, Pretrainer, Start, all_codes, has_empty_cluster, measure_statistics, refill};
 use crate::inside::{BackboneGradients, Features, Inside, gradients};
 use crate::kmeans::{KmeansOptions, kmeans};
 use crate::learner::{
@@ -87,11 +87,24 @@ impl DecLearner {
     }
 
     /// The memberships of all items, in their order.
-    fn memberships(&self, data: &mut dyn Passes) -> Result<Vec<f32>, LearnError> {
-        let codes = all_codes(&self.model.coder, &self.images, data)?;
+    fn memberships(&self, codes: Codes) -> Vec<f32> {
         let rows = codes.values.len() / codes.width.max(1);
         let codes = Tensor::from_data(TensorData::new(codes.values, [rows, codes.width]), &self.images.device);
-        Ok(student_t(codes, self.model.centres.val().inner()).into_data().iter::<f32>().collect())
+        student_t(codes, self.model.centres.val().inner()).into_data().iter::<f32>().collect()
+    }
+
+    /// Gives clusters that lost all their items half of another one; says whether there was any.
+    fn refill(&mut self, data: &mut dyn Passes) -> Result<bool, LearnError> {
+        let codes = all_codes(&self.model.coder, &self.images, data)?;
+        self.targets.update(&self.memberships(codes.clone()), self.clusters);
+        let mut centres = self.model.centres();
+        let refilled = refill(codes.points(), &mut self.targets.labels, &mut centres, self.seed, &|| data.stop())?;
+        if refilled {
+            self.model.set_centres(centres);
+            self.optimizer.forget(&self.model, &[self.model.centres.id]);
+            self.targets.update(&self.memberships(codes), self.clusters);
+        }
+        Ok(refilled)
     }
 
     /// The targets of some items.
@@ -170,7 +183,8 @@ impl Learner for DecLearner {
     }
 
     fn refresh(&mut self, data: &mut dyn Passes) -> Result<(), LearnError> {
-        let memberships = self.memberships(data)?;
+        let codes = all_codes(&self.model.coder, &self.images, data)?;
+        let memberships = self.memberships(codes);
         let changed = self.targets.update(&memberships, self.clusters);
         // The first time compares with k-means, which says nothing.
         self.converged = self.steps > 0 && changed < self.settings.tolerance;
@@ -194,8 +208,12 @@ impl Learner for DecLearner {
         false
     }
 
-    fn end_epoch(&mut self, place: &EpochPlace, _: &mut dyn Passes) -> Result<EpochEnd, LearnError> {
-        Ok(EpochEnd { converged: place.stage == SHARPENED && self.converged, ..EpochEnd::default() })
+    fn end_epoch(&mut self, place: &EpochPlace, data: &mut dyn Passes) -> Result<EpochEnd, LearnError> {
+        let is_clustering = place.stage == SHARPENED;
+        let is_empty = is_clustering && has_empty_cluster(&self.targets.labels, self.clusters);
+        // New clusters have still to be learnt, however few items moved before.
+        let refilled = is_empty && self.refill(data)?;
+        Ok(EpochEnd { converged: is_clustering && self.converged && !refilled, ..EpochEnd::default() })
     }
 
     fn learning_rate(&self, stage: usize, epoch: f64, epochs: usize) -> f64 {

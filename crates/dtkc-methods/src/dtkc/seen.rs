@@ -5,13 +5,12 @@
 //! together; hardly ever does it land in another class. Outlines (of sequences: their resampled values) know nothing of what
 //! was learnt, and do not share its mistakes. What all of them leave apart are mostly classes; each alone fails on some set (REPRODUCING.md).
 
-use std::collections::BTreeSet;
-
 use dtkc_core::OutputLayer;
 
 use super::regroup::Evidence;
 use super::spectrum::Spectrum;
 use crate::LearnError;
+use crate::coder::has_empty_cluster;
 use crate::kmeans::Points;
 use crate::learner::Passes;
 use crate::nearest::Neighbours;
@@ -68,8 +67,7 @@ impl Seen {
 
     /// Whether no image is in one of so many clusters now.
     pub(super) fn has_empty_cluster(&self, clusters: usize) -> bool {
-        let used: BTreeSet<u32> = self.clusters.iter().copied().collect();
-        used.len() < clusters
+        has_empty_cluster(&self.clusters, clusters)
     }
 
     /// The embeddings of the images, without those of their views.
