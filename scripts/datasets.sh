@@ -31,15 +31,16 @@ publisher() {
   fi
 }
 
-# dataset NAME: makes OUT/NAME.h5 unless it is there. NAME10k, NAME3k: a random sample of so many thousand.
+# dataset NAME: makes OUT/NAME.h5 unless it is there. NAME10k, NAME3k, NAME28-4k: a random sample of so many thousand.
 dataset() {
   local file=$out/$1.h5 whole
   [ -e "$file" ] && return
   case $1 in
     *[0-9]k)
-      whole=${1%%[0-9]*k}
+      case $1 in *-*) whole=${1%-*} ;; *) whole=${1%%[0-9]*k} ;; esac
       dataset "$whole"
       local thousands=${1#"$whole"}
+      thousands=${thousands#-}
       "$DTKC_BIN/dtkc-data" subset "$out/$whole.h5" --sample "${thousands%k}000" --seed 1 --out "$file"
       ;;
     glyphs) "$DTKC_BIN/dtkc-data" synth --kind glyphs --count 6000 --seed 1 --out "$file" ;;
