@@ -142,6 +142,9 @@ pub(crate) struct Args {
     /// Replace a run that is already there.
     #[arg(long)]
     force: bool,
+    /// Make the run directory and train nothing yet: `dtkc-train part` and `resume` do, on as many machines as there are.
+    #[arg(long)]
+    prepare: bool,
     #[command(flatten)]
     after: After,
     #[command(flatten)]
@@ -174,6 +177,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let run = RunDir::create(&args.out, args.existing())?;
     pretrained::adopt(&run, &mut config)?;
     config.write(&run.config())?;
+    if args.prepare {
+        return Ok(());
+    }
     resume::go_on(&run, config, &args.after, &terminal)
 }
 
