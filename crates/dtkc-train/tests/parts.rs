@@ -180,6 +180,8 @@ fn a_sweep_says_which_runs_can_be_made_now() {
         "run.comparison_batches=2",
         "--set",
         "plan.batch=24",
+        "--set",
+        "network.blocks=[{filters=4,kernel=3,convs=1},{filters=4,kernel=3,convs=1}]",
     ];
     let sweep = |out: &Path, more: &[&str]| {
         let mut command = program();

@@ -27,6 +27,10 @@ class Stopped(KeyboardInterrupt):
         self.run = run
 
 
+class Killed(Error):
+    """Somebody has killed the program; it has not failed by itself."""
+
+
 def train(run, arguments, progress):
     """Trains in the folder `run`, or goes on there; gives the summary. Ctrl-C stops at a safe place and keeps the checkpoint."""
     watch = Watch(run, progress)
@@ -66,6 +70,8 @@ def work(run, arguments, look=lambda: None):
         if not process.stdin.closed:
             process.stdin.close()
     text, errors = printed.text(), said.text()
+    if process.returncode < 0:
+        raise Killed(f"dtkc-train was killed by signal {-process.returncode}, which the system does where memory runs out; what it had saved is kept in {run}")
     if process.returncode != 0:
         raise Error(_programs.last_sentence(errors) or f"dtkc-train ended with {process.returncode}")
     return text

@@ -16,7 +16,7 @@ from .. import _programs, _training
 from .._dtkc import Error
 from .._estimator import _toml
 from .._model import Model, write
-from ._tasks import Job, Pool, check_threads, connect
+from ._tasks import Job, Lost, Pool, check_threads, connect
 
 #: How long a part waits for one that was lost with its machine: so long may a file server take it for alive.
 _WAIT = "5m"
@@ -237,6 +237,8 @@ def _work(threads, step, folder, words, _part):
         if step == "parts":
             return _programs.run("dtkc-train", words), None
         return _training.work(folder, words), None
+    except _training.Killed as killed:
+        raise Lost(str(killed)) from None
     except Error as error:
         return "", str(error)
 

@@ -68,6 +68,10 @@ class Job:
     lost: int = field(default=0, compare=False)
 
 
+class Lost(Exception):
+    """A task was lost by no fault of its own; what a function raises to be handed out again."""
+
+
 class Pool:
     """Runs jobs as tasks; more may be added while their results are looked at.
 
@@ -119,10 +123,11 @@ class Pool:
         errors = self._ray.exceptions
         try:
             return (self._ray.get(task),)
-        except errors.RayTaskError as error:
-            # The function itself failed, which would happen again.
-            raise Error(f"{job.name}: {_first_line(error.cause or error)}") from error
         except errors.RayError as error:
+            if isinstance(error, errors.RayTaskError) and not isinstance(error.cause, Lost):
+                # The function itself failed, which would happen again.
+                raise Error(f"{job.name}: {_first_line(error.cause or error)}") from error
+            error = getattr(error, "cause", None) or error
             job.lost += 1
             if job.lost > _LOSSES:
                 raise Error(f"{job.name} was lost {job.lost} times, the last time because {_first_line(error)}; see to the cluster (memory?) and run the same command again") from error
