@@ -8,7 +8,7 @@ use dtkc_cli::Terminal;
 use dtkc_human as human;
 use dtkc_item::ItemShape;
 use dtkc_methods::Method;
-use dtkc_observe::Silent;
+use dtkc_observe::{Observer as _, Silent};
 use dtkc_train::backbone::Plan;
 use dtkc_train::config::{self, Clusters, KRange, RunConfig};
 use dtkc_train::device::DeviceName;
@@ -178,6 +178,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     pretrained::adopt(&run, &mut config)?;
     config.write(&run.config())?;
     if args.prepare {
+        terminal.say(&format!("the run is ready; `dtkc-train parts {}` lists its parts", args.out.display()));
         return Ok(());
     }
     resume::go_on(&run, config, &args.after, &terminal)

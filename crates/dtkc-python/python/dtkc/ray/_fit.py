@@ -20,6 +20,8 @@ from ._tasks import Job, Lost, Pool, check_threads, connect
 
 #: How long a part waits for one that was lost with its machine: so long may a file server take it for alive.
 _WAIT = "5m"
+#: Flags whose values are paths.
+_PATHS = ("--data", "--out", "--backbone", "--features", "--config", "--pretrained", "--onnxruntime")
 #: What a run was asked for, in its folder.
 _ASKED = ".asked.json"
 #: Seconds between two lines that tell how far parts are.
@@ -103,7 +105,7 @@ def fit_words(data, out, words, *, threads=None, gpus=0, progress=True):
     refused = next((word for word in words if word.split("=")[0] in ("--prune", "--budget", "--out", "--data", "--prepare")), None)
     if refused:
         raise Error(f"{refused} cannot be used on a cluster: restarts are tasks of their own, and data and folder are named first")
-    data, out = os.path.abspath(os.fspath(data)), os.path.abspath(os.fspath(out))
+    data, out, words = os.path.abspath(os.fspath(data)), os.path.abspath(os.fspath(out)), _absolute(words)
     force = "--force" in words
     words = [word for word in words if word not in ("--force", "--no-prune")]
     after, words = _split(words, ("--no-export", "--no-report"))
@@ -151,6 +153,7 @@ def _table(command, data, out, words, settings, flags, threads, gpus, progress):
 
 def cells_words(command, words, *, threads=None, gpus=0, progress=True):
     """A table of runs, in words of ``dtkc-train compare`` and ``sweep``; gives the table as these print it."""
+    words = _absolute(words)
     while True:
         ready = json.loads(_programs.run("dtkc-train", [command, *words, "--ready"]))
         if not ready:
@@ -170,6 +173,20 @@ def _words(flags):
         elif value is not None and value is not False:
             words += [name, str(value)]
     return words
+
+
+def _absolute(words):
+    """Flags with the paths that they name in full: tasks begin in folders of their own."""
+    found, flag = [], None
+    for word in words:
+        name, is_joined, value = word.partition("=")
+        if name in _PATHS and is_joined:
+            word = f"{name}={os.path.abspath(value)}"
+        elif flag in _PATHS and not word.startswith("--"):
+            word = os.path.abspath(word)
+        flag = word if word.startswith("--") else flag
+        found.append(word)
+    return found
 
 
 def _split(words, wanted):

@@ -7,6 +7,7 @@ out again. So a cluster whose nodes have one CPU each goes on after a loss, too,
 import collections
 import logging
 import os
+import socket
 import sys
 import time
 from dataclasses import dataclass, field
@@ -28,11 +29,20 @@ def connect():
     # Ray tells every step of its own; what is lost is told by us.
     logging.getLogger("ray").setLevel(logging.CRITICAL)
     if not ray.is_initialized():
+        address = os.environ.get("RAY_ADDRESS") or None
         try:
-            ray.init(address=os.environ.get("RAY_ADDRESS") or None, log_to_driver=False, logging_level="CRITICAL")
-        except ConnectionError as error:
-            raise Error(f"there is no Ray cluster at RAY_ADDRESS={os.environ.get('RAY_ADDRESS')} ({error}); start one, or unset it") from error
+            _knock(address)
+            ray.init(address=address, log_to_driver=False, logging_level="CRITICAL")
+        except OSError as error:
+            raise Error(f"there is no Ray cluster at RAY_ADDRESS={address} ({error}); start one (`ray start --head`), or unset the variable") from error
     return ray
+
+
+def _knock(address):
+    """Fails at once where nobody listens; Ray itself tries for minutes."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 def cpus(ray):
