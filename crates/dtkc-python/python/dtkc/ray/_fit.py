@@ -158,7 +158,12 @@ def cells_words(command, words, *, threads=None, gpus=0, progress=True):
         ready = json.loads(_programs.run("dtkc-train", [command, *words, "--ready"]))
         if not ready:
             return _programs.run("dtkc-train", [command, *words, "--tables"])
-        _train([_Run(cell["name"], cell["run"], cell["prepare"], cell["finish"]) for cell in ready], threads, gpus, progress)
+        try:
+            _train([_Run(cell["name"], cell["run"], cell["prepare"], cell["finish"]) for cell in ready], threads, gpus, progress)
+        except Error:
+            # What others have found is in the tables all the same.
+            _programs.run("dtkc-train", [command, *words, "--tables", "--quiet"])
+            raise
 
 
 def _words(flags):
@@ -223,7 +228,8 @@ def _train(runs, threads, gpus, progress):
             for job, (text, error) in results:
                 run = job.about
                 if error:
-                    failed[run.name] = f"{job.name}: {error}"
+                    where = [run.name, job.arguments[3]]
+                    failed[run.name] = ": ".join([*filter(None, where), error])
                 if run.name in failed:
                     continue
                 if job.arguments[0] == "finish":
