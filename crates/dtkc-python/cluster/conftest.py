@@ -1,8 +1,18 @@
-"""A cluster of Ray on this machine."""
+"""What the tests share: a cluster of Ray on this machine, a dataset."""
 
 import pytest
 import ray
 from ray.cluster_utils import Cluster
+
+from dtkc import _programs
+
+
+@pytest.fixture(scope="session")
+def glyphs(tmp_path_factory):
+    """Drawn glyphs, as a dataset."""
+    path = tmp_path_factory.mktemp("data") / "glyphs.h5"
+    _programs.run("dtkc-data", ["synth", "--kind", "glyphs", "--count", 600, "--seed", 3, "--out", path, "--quiet"])
+    return path
 
 
 @pytest.fixture

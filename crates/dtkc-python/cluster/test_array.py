@@ -30,13 +30,6 @@ def path(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def glyphs(tmp_path_factory):
-    file = tmp_path_factory.mktemp("data") / "glyphs.h5"
-    _programs.run("dtkc-data", ["synth", "--kind", "glyphs", "--count", 600, "--seed", 3, "--out", file, "--quiet"])
-    return file
-
-
-@pytest.fixture(scope="module")
 def images(glyphs, tmp_path_factory):
     """Seven tables, with a damaged image in each."""
     folder = tmp_path_factory.mktemp("images")

@@ -16,13 +16,6 @@ from dtkc import _programs
 SHORT = ["--epochs", "6", "--seed", "5", "--checkpoint-every", "0s"]
 
 
-@pytest.fixture(scope="module")
-def glyphs(tmp_path_factory):
-    path = tmp_path_factory.mktemp("data") / "glyphs.h5"
-    _programs.run("dtkc-data", ["synth", "--kind", "glyphs", "--count", 600, "--seed", 3, "--out", path, "--quiet"])
-    return path
-
-
 def _local(arguments):
     return _programs.run("dtkc-train", [*arguments, "--quiet"])
 

@@ -94,6 +94,25 @@ fn kill_once(run: &Path, name: &str, ready: impl Fn() -> bool) {
 }
 
 #[test]
+fn restarts_of_machines_of_several_kinds_are_told() {
+    let place = Place::new();
+    let data = place.dataset("a.h5", 100, true);
+    let run = place.path("run");
+    fit(&data, &run, &["--runs", "2", "--epochs", "1", "--no-prune", "--prepare"]).assert().success();
+    ["restart-0", "restart-1"].iter().for_each(|name| drop(part(&run, name).assert().success()));
+    // As if the second had been trained elsewhere.
+    let log = run.join("parts/restart-1/log.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    std::fs::write(&log, text.replace("\"machine\":\"", "\"machine\":\"old ")).unwrap();
+    finish(&run);
+    let summary = std::fs::read_to_string(run.join("summary.json")).unwrap();
+    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let warnings: Vec<_> = summary["warnings"].as_array().unwrap().iter().filter_map(|text| text.as_str()).collect();
+    assert!(warnings.iter().any(|text| text.contains("2 kinds (old ") && text.contains("other bits")), "{warnings:?}");
+    assert!(summary["restarts"][1]["machines"][0].as_str().unwrap().starts_with("old "));
+}
+
+#[test]
 fn the_number_of_clusters_is_found_in_parts_too() {
     let place = Place::new();
     let data = place.dataset("a.h5", 200, true);
