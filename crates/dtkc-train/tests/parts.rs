@@ -43,15 +43,7 @@ fn restarts_in_parts_are_the_run_of_one_process() {
     part(&run, "restart-0").assert().success();
     assert_eq!(parts(&run), Vec::<String>::new());
     finish(&run);
-    let model = |name: &str, number| {
-        std::fs::read(place.path(name).join(format!("checkpoints/restart-00{number}.best.ckpt"))).unwrap()
-    };
-    (0..3).for_each(|number| assert_eq!(model("whole", number), model("parts", number), "restart {number}"));
-    let other = place.path("in-order");
-    fit(&data, &other, &MORE).arg("--prepare").assert().success();
-    ["restart-1", "restart-2", "restart-0"].iter().for_each(|name| drop(part(&other, name).assert().success()));
-    finish(&other);
-    assert_same(&place.path("whole"), &other);
+    assert_same(&place.path("whole"), &run);
 }
 
 #[test]
@@ -71,14 +63,12 @@ fn a_part_that_is_killed_goes_on_and_so_does_its_run() {
     assert!(!run.join("parts").exists() && run.join("checkpoints/restart-001.last.ckpt").exists());
     part(&run, "restart-1").assert().success();
     finish(&run);
-    let network = |name: &str| std::fs::read(place.path(name).join("checkpoints/restart-001.best.ckpt")).unwrap();
-    assert_eq!(network("whole"), network("parts"));
-    let figures = |name: &str| -> serde_json::Value {
-        let text = std::fs::read(place.path(name).join("summary.json")).unwrap();
-        serde_json::from_slice::<serde_json::Value>(&text).unwrap()["restarts"].clone()
-    };
-    assert_eq!(figures("whole"), figures("parts"));
-    assert!(figures("whole")[0]["machines"][0].as_str().unwrap().contains(std::env::consts::ARCH));
+    let summary = std::fs::read_to_string(run.join("summary.json")).unwrap();
+    assert!(summary.contains(std::env::consts::ARCH), "{summary}");
+    // Restart 0 was trained last, by the run itself: its lines stand behind, and nothing else differs.
+    let (whole, found) = (common::content(&place.path("whole")), common::content(&run));
+    let differ: Vec<_> = whole.iter().zip(&found).filter(|(a, b)| a != b).map(|(a, _)| a.0.as_str()).collect();
+    assert_eq!(differ, ["checkpoints/restart-000.last.ckpt", "checkpoints/restart-001.last.ckpt", "log.jsonl"]);
 }
 
 /// Starts a part and kills it as soon as `ready`.

@@ -6,7 +6,7 @@ use super::Part;
 use crate::auto_k;
 use crate::config::RunConfig;
 use crate::error::TrainError;
-use crate::log::Log;
+use crate::log::{self, Log};
 use crate::restart;
 use crate::run_dir::{self, RunDir};
 
@@ -20,18 +20,44 @@ pub fn join(run: &RunDir, config: &RunConfig) -> Result<(), TrainError> {
     for entry in fs_err::read_dir(&parts)? {
         found.extend(entry?.file_name().to_str().and_then(|name| name.parse::<Part>().ok()));
     }
-    // In the order of one process, so that the log is its log, too.
     found.sort_unstable();
-    for part in found {
+    for &part in &found {
         let folder = parts.join(part.to_string());
         match part {
             Part::Search | Part::Clusters(_) => auto_k::join(run, &folder)?,
             Part::Restart(index) => take_restart(run, config, &folder, index)?,
         }
-        fs_err::remove_dir_all(folder)?;
+    }
+    sort_log(run, config.plan.restarts)?;
+    // Only now: as long as they are there, all of this is done again.
+    for part in found {
+        fs_err::remove_dir_all(parts.join(part.to_string()))?;
     }
     // What somebody else has put there stays.
     let _ = std::fs::remove_dir(parts);
+    Ok(())
+}
+
+/// Brings the log into the order in which one process would have written it, and tells the checkpoints where their lines are then.
+fn sort_log(run: &RunDir, restarts: usize) -> Result<(), TrainError> {
+    let known = restart::known_lines(run, restarts)?;
+    let total = Log::open(&run.log(), known)?.lines();
+    let text = fs_err::read_to_string(run.log())?;
+    let mut lines = log::read(&run.log())?.iter().map(|record| record.restart).zip(text.lines()).collect::<Vec<_>>();
+    lines.sort_by_key(|(restart, _)| *restart);
+    let sorted: String = lines.iter().map(|(_, line)| format!("{line}\n")).collect();
+    if sorted != text {
+        dtkc_files::write(&run.log(), sorted.as_bytes())?;
+    }
+    // The last one first: some checkpoint must know of all lines at any time.
+    let begun: Vec<usize> = (0..restarts).rev().filter(|index| run.last(*index).exists()).collect();
+    for (place, &index) in begun.iter().enumerate() {
+        let end = if place == 0 { total } else { lines.partition_point(|(restart, _)| *restart <= index) };
+        let path = run.last(index);
+        if restart::reached(&path)?.log_lines != end {
+            restart::copy(&path, &path, end)?;
+        }
+    }
     Ok(())
 }
 
