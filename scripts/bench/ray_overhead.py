@@ -2,7 +2,7 @@
 
     python ray_overhead.py DATASET.h5 WORK [ROUNDS]
 
-DATASET: gray images, at least 60,000. Needs an environment with the wheel of scripts/wheel.sh, pillow and Ray. Ray is started before the clock is; actors are not.
+DATASET: gray images, at least 60,000. Needs an environment with the wheel of scripts/wheel.sh, pillow and Ray. Ray is started before the clock is; its workers are not.
 """
 
 import io

@@ -41,12 +41,17 @@ impl Lock {
         Self::obtain(path, false, File::try_lock)
     }
 
-    /// The same, after waiting until nobody else has it. For what is held for moments only.
+    /// Takes it together with others who share it, and with nobody who takes it alone.
+    pub fn share(path: &Path) -> Result<Self, LockError> {
+        Self::obtain(path, false, File::try_lock_shared)
+    }
+
+    /// Takes it alone, after waiting until nobody else has it. For what is held for moments only.
     pub fn wait(path: &Path) -> Result<Self, LockError> {
         Self::obtain(path, false, |file| file.lock().map_err(TryLockError::Error))
     }
 
-    /// The same with a file that goes away with the lock.
+    /// Takes it alone, with a file that goes away with the lock.
     pub fn take_passing(path: &Path) -> Result<Self, LockError> {
         Self::obtain(path, true, File::try_lock)
     }
@@ -164,6 +169,18 @@ mod tests {
         assert!(path.exists());
         drop(Lock::take_passing(&path).unwrap());
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn some_share_it_and_nobody_has_it_alone_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.lock");
+        let shared = [Lock::share(&path).unwrap(), Lock::share(&path).unwrap()];
+        assert!(matches!(Lock::take(&path), Err(LockError::Held(_))));
+        drop(shared);
+        let alone = Lock::take(&path).unwrap();
+        assert!(matches!(Lock::share(&path), Err(LockError::Held(_))));
+        drop(alone);
     }
 
     #[cfg(unix)]

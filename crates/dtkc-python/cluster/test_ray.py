@@ -1,4 +1,4 @@
-"""A cluster of Ray on this machine: nodes, actors and the driver are killed, and every image is labelled once.
+"""A cluster of Ray on this machine: nodes, workers and the driver are killed, and every image is labelled once.
 
 Started by scripts/test-cluster.sh, not with the other tests: it takes minutes and needs Ray.
 """
@@ -16,9 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import ray
 from PIL import Image
-from ray.cluster_utils import Cluster
 
 import dtkc
 from dtkc import _programs, shards
@@ -74,16 +72,6 @@ def wanted(packed, tmp_path_factory):
     return out
 
 
-@pytest.fixture
-def cluster():
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    cluster.add_node(num_cpus=2)
-    cluster.wait_for_nodes()
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
-
-
 DRIVER = """
     import sys, dtkc, dtkc.ray
     summary = dtkc.ray.label(sys.argv[1], sys.argv[2], "glyphs")
@@ -120,10 +108,7 @@ def test_whatever_is_killed_every_image_is_labelled_once(cluster, packed, wanted
     node = cluster.list_all_nodes()[-1]
     driver = _driver(cluster, packed, out)
     _until(out, 8, driver)
-    # An actor: its worker process, wherever it is.
-    workers = subprocess.run(["pgrep", "-f", "ray::.*Labeller|ray::MapWorker|ray::_MapWorker"], capture_output=True, text=True).stdout.split()
-    assert workers, "there are actors"
-    os.kill(int(workers[0]), signal.SIGKILL)
+    _kill_worker()
     _until(out, 20, driver)
     cluster.remove_node(node, allow_graceful=False)
     _until(out, 35, driver)
@@ -139,6 +124,33 @@ def test_whatever_is_killed_every_image_is_labelled_once(cluster, packed, wanted
     images = int(said.split("images ")[1].split()[0])
     assert images == SHARDS * EACH and int(said.split("skipped ")[1].split()[0]) >= before
     assert shards.left_over(out) >= 0 and not list(out.rglob("*.writing"))
+
+
+def _kill_worker():
+    """Kills a process that labels, wherever it is."""
+    for _ in range(600):
+        workers = subprocess.run(["pgrep", "-f", "^ray::_work"], capture_output=True, text=True).stdout.split()
+        for pid in workers:
+            try:
+                return os.kill(int(pid), signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        time.sleep(0.05)
+    pytest.fail("nobody labels")
+
+
+@pytest.mark.parametrize("nodes", [(1, 1, 1)])
+def test_nodes_of_one_cpu_go_on_after_losses(cluster, nodes, packed, wanted, tmp_path):
+    out = tmp_path / "labels"
+    driver = _driver(cluster, packed, out)
+    for enough in (8, 30):
+        _until(out, enough, driver)
+        cluster.remove_node(cluster.list_all_nodes()[-1], allow_graceful=False)
+        _kill_worker()
+    said, errors = driver.communicate(timeout=900)
+    assert driver.returncode == 0, errors[-3000:]
+    assert int(said.split("images ")[1].split()[0]) == SHARDS * EACH
+    _same(out, wanted)
 
 
 def test_a_shard_that_cannot_be_read_is_told_and_ends_nothing(cluster, packed, tmp_path):

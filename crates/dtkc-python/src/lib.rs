@@ -5,6 +5,7 @@
 //!
 //! - `Model`: a model file and threads that assign items; the interpreter is free meanwhile, and Ctrl-C is heard.
 //! - `Images`: images of any kind to pixels of one size, by the same code.
+//! - `Shard`: the images of a Parquet file or a tar, some at a time.
 //! - `Dataset`, `Writer`: the dataset file.
 //! - `accuracy`, `nmi`, `ari`, `scores`, `silhouette`, `matching`.
 
@@ -14,6 +15,7 @@ mod images;
 mod item;
 mod metrics;
 mod model;
+mod shard;
 mod threads;
 
 use pyo3::pymodule;
@@ -31,4 +33,6 @@ mod _dtkc {
     use super::metrics::{accuracy, ari, matching, nmi, scores, silhouette};
     #[pymodule_export]
     use super::model::{Model, bundled};
+    #[pymodule_export]
+    use super::shard::Shard;
 }

@@ -6,7 +6,7 @@
 //! | the files of a run and their lock | [`run_dir`], [`log`], [`checkpoint`], [`summary`] |
 //! | the items of a run; one restart; all restarts | [`data`], [`restart`], [`trainer`] |
 //! | pruning, the restart that is kept, choice of k, another run's pretraining | [`prune`], [`choice`], [`auto_k`], [`pretrained`] |
-//! | a whole run from start or resume to summary | [`pipeline`] |
+//! | a whole run from start or resume to summary; parts of it that other processes work on | [`pipeline`], [`parts`] |
 //! | signs that clusters are not what was hoped for | [`monitor`], [`warnings`] |
 //! | many runs beside each other; one method with several settings; what serves the clusters | [`compare`], [`sweep`], [`mismatch`] |
 //! | which pixels speak for a cluster | [`explain`] |
@@ -40,6 +40,7 @@ pub mod monitor;
 pub mod outliers;
 pub mod parity;
 pub mod partial;
+pub mod parts;
 pub mod pipeline;
 pub mod pretrained;
 pub mod prune;

@@ -59,6 +59,9 @@ pub struct EpochRecord {
     /// The most memory that the process had held by then, where the system tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+    /// The kind of machine that it was trained on: see [`crate::resources::machine_kind`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 /// What was seen inside a network.
@@ -105,6 +108,18 @@ impl Log {
         Ok(())
     }
 
+    /// Adds the first `lines` lines of another log as they are, or as many of them as it has whole.
+    pub fn take_over(&mut self, other: &Path, lines: usize) -> Result<(), TrainError> {
+        let other = Self::open(other, lines)?;
+        let mut text = Vec::new();
+        let mut from = other.file;
+        std::io::Seek::rewind(&mut from)?;
+        std::io::Read::read_to_end(&mut from, &mut text)?;
+        self.file.write_all(&text)?;
+        self.lines += other.lines;
+        Ok(())
+    }
+
     /// Makes what was appended durable.
     pub fn sync(&self) -> Result<(), TrainError> {
         Ok(self.file.sync_data()?)
@@ -134,6 +149,17 @@ pub fn last_losses(records: &[EpochRecord], restart: usize) -> Vec<f64> {
         records.iter().filter(|record| record.restart == restart && record.stage.is_none()).collect();
     let anew = own.iter().rposition(|record| record.regrouped).map_or(0, |last| last + 1);
     own[anew..].iter().filter_map(|record| record.loss).collect()
+}
+
+/// The kinds of machines that a restart was trained on, in their order.
+pub fn machines(records: &[EpochRecord], restart: usize) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for kind in records.iter().filter(|record| record.restart == restart).filter_map(|record| record.machine.as_ref()) {
+        if !kinds.contains(kind) {
+            kinds.push(kind.clone());
+        }
+    }
+    kinds
 }
 
 /// Reads a whole log. Lines that do not parse are an error that names the line.
@@ -179,6 +205,7 @@ mod tests {
             loading_seconds: 0.01,
             wall_seconds: None,
             peak_memory_bytes: None,
+            machine: None,
         }
     }
 
@@ -205,6 +232,24 @@ mod tests {
         let path = folder.path().join("log.jsonl");
         Log::open(&path, 0).unwrap().append(&record(1)).unwrap();
         assert_eq!(Log::open(&path, 5).unwrap().lines(), 1);
+    }
+
+    #[test]
+    fn the_lines_of_another_log_are_taken_over_as_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let mut log = Log::open(&path("a.jsonl"), 0).unwrap();
+        log.append(&record(1)).unwrap();
+        let mut other = Log::open(&path("b.jsonl"), 0).unwrap();
+        (2..=4).for_each(|epoch| other.append(&record(epoch)).unwrap());
+        let text = std::fs::read_to_string(path("b.jsonl")).unwrap();
+        log.take_over(&path("b.jsonl"), 2).unwrap();
+        assert_eq!(log.lines(), 3);
+        log.take_over(&path("gone.jsonl"), 7).unwrap();
+        log.append(&record(9)).unwrap();
+        let found = std::fs::read_to_string(path("a.jsonl")).unwrap();
+        assert!(text.starts_with(found.lines().nth(1).unwrap()), "{found}");
+        assert_eq!(read(&path("a.jsonl")).unwrap().iter().map(|r| r.epoch).collect::<Vec<_>>(), [1, 2, 3, 9]);
     }
 
     #[test]

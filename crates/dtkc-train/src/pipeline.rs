@@ -108,25 +108,33 @@ fn check(config: &RunConfig) -> Result<(), TrainError> {
 /// Trains what is left of a run and writes its summary.
 pub fn complete(run: &RunDir, mut config: RunConfig, observer: &dyn Observer) -> Result<Summary, TrainError> {
     let begin = Instant::now();
-    if config.run.clusters == Clusters::Auto {
-        let trials = auto_k::rank(run, &config, observer)?;
-        observer.say(&format!("{}{}", auto_k::table(&trials), auto_k::sentence(&trials)));
-        let best =
-            trials.first().ok_or_else(|| TrainError::NothingTrained("no number of clusters was tried".into()))?;
-        config.run.clusters = Clusters::Fixed(best.clusters);
-        config.write(&run.config())?;
-    }
+    find_number(run, &mut config, observer)?;
     let mut trainer = Trainer::open(run, config.clone(), observer)?;
     trainer.set_begin(begin);
     let restarts = trainer.train()?;
     let number = |restart: &Restart| pretrained::number_of(run.root(), &config, restart.index);
-    let figures: Vec<_> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index), number(r))).collect();
+    let mut figures: Vec<_> = restarts.iter().filter_map(|r| figures(r, trainer.seed_of(r.index), number(r))).collect();
+    let records = log::read(&run.log())?;
+    figures.iter_mut().for_each(|one| one.machines = log::machines(&records, one.restart));
     let timing = timing(run, &config, trainer.unlogged())?;
     let mut summary = summarise(&config, figures, &restarts, timing)?;
     summary.warnings = warnings_of(run, &config, summary.best_restart, &restarts)?;
+    summary.warnings.extend(warnings::of_machines(summary.restarts.iter().flat_map(|one| &one.machines)));
     summary.chosen = Choice::of(&auto_k::recorded(run)?).filter(|chosen| chosen.clusters == summary.clusters);
     summary.write(&run.summary())?;
     Ok(summary)
+}
+
+/// Settles the number of clusters where it is to be found.
+pub fn find_number(run: &RunDir, config: &mut RunConfig, observer: &dyn Observer) -> Result<(), TrainError> {
+    if config.run.clusters != Clusters::Auto {
+        return Ok(());
+    }
+    let trials = auto_k::rank(run, config, observer)?;
+    observer.say(&format!("{}{}", auto_k::table(&trials), auto_k::sentence(&trials)));
+    let best = trials.first().ok_or_else(|| TrainError::NothingTrained("no number of clusters was tried".into()))?;
+    config.run.clusters = Clusters::Fixed(best.clusters);
+    config.write(&run.config())
 }
 
 fn figures(restart: &Restart, seed: u64, pretrained: Option<usize>) -> Option<RestartFigures> {
@@ -145,6 +153,7 @@ fn figures(restart: &Restart, seed: u64, pretrained: Option<usize>) -> Option<Re
         used_clusters: outcome.sizes.iter().filter(|&&size| size > 0).count(),
         skipped_steps: restart.skipped,
         pretrained,
+        machines: Vec::new(),
     })
 }
 

@@ -134,7 +134,8 @@ fn read(root: &Path, number: usize) -> Result<Arc<[NamedArray]>, TrainError> {
     Ok(arrays.into())
 }
 
-fn available(root: &Path) -> Vec<PathBuf> {
+/// What the run at `root` has pretrained or taken over.
+pub fn available(root: &Path) -> Vec<PathBuf> {
     (0..).map(|restart| run_dir::pretrained_path(root, restart)).take_while(|path| path.exists()).collect()
 }
 

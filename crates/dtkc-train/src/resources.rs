@@ -5,6 +5,33 @@ pub fn peak_memory() -> Option<u64> {
     std::fs::read_to_string("/proc/self/status").ok().as_deref().and_then(high_water_mark)
 }
 
+/// What decides how sums are rounded: the instruction set that loops are compiled for, and the caches by which matrix products are cut
+/// into blocks, where the system tells them (Linux). Machines of one kind give the same bits.
+pub fn machine_kind() -> String {
+    #[cfg(target_arch = "x86_64")]
+    let set = {
+        let has = |all: [bool; 2]| all.into_iter().all(|one| one);
+        use std::arch::is_x86_feature_detected as is;
+        match () {
+            () if has([is!("avx512f"), is!("avx512vl")]) => " with AVX-512",
+            () if has([is!("avx2"), is!("fma")]) => " with AVX2",
+            () => "",
+        }
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let set = "";
+    let cache = |index: usize| {
+        let read = |name: &str| {
+            let path = format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{name}");
+            std::fs::read_to_string(path).map(|text| text.trim().to_owned())
+        };
+        Some((read("level").ok()?, read("type").ok()?, read("size").ok()?, read("ways_of_associativity").ok()?))
+    };
+    let caches = (0..8).map_while(cache).filter(|(level, kind, ..)| kind != "Instruction" && level.as_str() < "3");
+    let caches: String = caches.map(|(level, _, size, ways)| format!(", L{level} {size}/{ways}")).collect();
+    format!("{}{set}{caches}", std::env::consts::ARCH)
+}
+
 /// `VmHWM` of a `/proc/PID/status`.
 fn high_water_mark(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -53,6 +80,13 @@ mod tests {
         assert_eq!(available("MemTotal: 9 kB\n"), None);
         assert_eq!(free_of("1000\n", "900\n", "anon 5\ninactive_file 300\n"), Some(400));
         assert_eq!(free_of("max\n", "900\n", ""), None);
+    }
+
+    #[test]
+    fn a_machine_is_always_of_the_same_kind() {
+        let kind = machine_kind();
+        assert!(kind.starts_with(std::env::consts::ARCH) && kind.len() < 200 && !kind.contains('\n'), "{kind}");
+        assert_eq!(kind, machine_kind());
     }
 
     #[cfg(target_os = "linux")]

@@ -13,8 +13,10 @@ pub const LOG: &str = "log.jsonl";
 #[derive(Debug)]
 pub struct RunDir {
     root: PathBuf,
-    // Held for its lock alone: the operating system releases it however the process ends.
+    // Held for their locks alone: the operating system releases them however the process ends.
     _lock: Lock,
+    /// Of the run that this is a part of.
+    _shared: Option<Lock>,
 }
 
 /// What `fit` does with a directory that already holds a run.
@@ -33,8 +35,7 @@ impl RunDir {
             return Err(TrainError::NotAFolder { path: root.to_owned() });
         }
         fs_err::create_dir_all(root)?;
-        let lock = lock(root)?;
-        let run = Self { root: root.to_owned(), _lock: lock };
+        let run = Self { root: root.to_owned(), _lock: lock(root, Lock::take)?, _shared: None };
         run.remove_partials()?;
         check_new(root, existing)?;
         if run.config().exists() {
@@ -47,10 +48,21 @@ impl RunDir {
     /// Opens an existing run to change it.
     pub fn open(root: &Path) -> Result<Self, TrainError> {
         require_run(root)?;
-        let lock = lock(root)?;
-        let run = Self { root: root.to_owned(), _lock: lock };
+        let run = Self { root: root.to_owned(), _lock: lock(root, Lock::take)?, _shared: None };
         run.remove_partials()?;
         Ok(run)
+    }
+
+    /// Opens a part of the run at `root` to change it, or makes it; other processes may have other parts meanwhile, and none the run.
+    pub fn part(root: &Path, name: &str) -> Result<Self, TrainError> {
+        require_run(root)?;
+        let shared = Some(lock(root, Lock::share)?);
+        let own = parts_path(root).join(name);
+        fs_err::create_dir_all(&own)?;
+        let part = Self { _lock: lock(&own, Lock::take)?, root: own, _shared: shared };
+        fs_err::create_dir_all(part.checkpoints())?;
+        part.remove_partials()?;
+        Ok(part)
     }
 
     /// The directory itself.
@@ -70,12 +82,12 @@ impl RunDir {
 
     /// One line per number of clusters that `auto` has looked at.
     pub fn trials(&self) -> PathBuf {
-        self.root.join("clusters.jsonl")
+        trials_path(&self.root)
     }
 
     /// How far the network has come that is asked for the number of clusters.
     pub fn search(&self) -> PathBuf {
-        self.checkpoints().join("clusters.ckpt")
+        search_path(&self.root)
     }
 
     /// What a limit on the time allows.
@@ -101,6 +113,11 @@ impl RunDir {
     /// The folder of the checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.root.join("checkpoints")
+    }
+
+    /// The folder of its parts, which other processes work on.
+    pub fn parts(&self) -> PathBuf {
+        parts_path(&self.root)
     }
 
     /// Everything that is needed to continue a restart.
@@ -139,8 +156,8 @@ impl RunDir {
                 fs_err::remove_file(file)?;
             }
         }
-        if self.checkpoints().exists() {
-            fs_err::remove_dir_all(self.checkpoints())?;
+        for folder in [self.checkpoints(), self.parts()].into_iter().filter(|folder| folder.exists()) {
+            fs_err::remove_dir_all(folder)?;
         }
         Ok(())
     }
@@ -159,6 +176,20 @@ pub fn model_path(root: &Path) -> PathBuf {
 /// The summary of the run at `root`.
 pub fn summary_path(root: &Path) -> PathBuf {
     root.join("summary.json")
+}
+
+/// What `auto` has found about numbers of clusters for the run at `root`.
+pub fn trials_path(root: &Path) -> PathBuf {
+    root.join("clusters.jsonl")
+}
+
+/// The network that is asked for the number of clusters of the run at `root`.
+pub fn search_path(root: &Path) -> PathBuf {
+    root.join("checkpoints").join("clusters.ckpt")
+}
+
+fn parts_path(root: &Path) -> PathBuf {
+    root.join("parts")
 }
 
 /// Everything that is needed to continue `restart` of the run at `root`.
@@ -189,9 +220,9 @@ pub fn require_run(root: &Path) -> Result<(), TrainError> {
     if config_path(root).is_file() { Ok(()) } else { Err(TrainError::NoRun { path: root.to_owned() }) }
 }
 
-fn lock(root: &Path) -> Result<Lock, TrainError> {
+fn lock(root: &Path, take: impl Fn(&Path) -> Result<Lock, LockError>) -> Result<Lock, TrainError> {
     let path = root.join(".lock");
-    match Lock::take(&path) {
+    match take(&path) {
         Ok(lock) => Ok(lock),
         Err(LockError::Held(holder)) => Err(TrainError::Locked { path: root.to_owned(), holder }),
         Err(LockError::Io(source)) => Err(TrainError::Lock { path, source }),
@@ -214,7 +245,7 @@ fn holds_foreign_files(root: &Path) -> Result<bool, TrainError> {
     for entry in fs_err::read_dir(root)? {
         let name = entry?.file_name();
         let name = name.to_string_lossy();
-        if !name.starts_with('.') && name != "checkpoints" {
+        if !name.starts_with('.') && name != "checkpoints" && name != "parts" {
             return Ok(true);
         }
     }
@@ -254,6 +285,21 @@ mod tests {
         assert!(error.contains("another process (") && error.contains(&process), "{error}");
         drop(first);
         RunDir::open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn parts_are_held_by_one_process_each_and_the_run_by_none_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::create(folder.path(), Existing::Refuse).unwrap();
+        std::fs::write(run.config(), "x").unwrap();
+        assert!(matches!(RunDir::part(folder.path(), "restart-0"), Err(TrainError::Locked { .. })));
+        drop(run);
+        let parts = ["restart-0", "restart-1"].map(|name| RunDir::part(folder.path(), name).unwrap());
+        assert!(matches!(RunDir::part(folder.path(), "restart-1"), Err(TrainError::Locked { .. })));
+        assert!(matches!(RunDir::open(folder.path()), Err(TrainError::Locked { .. })));
+        drop(parts);
+        RunDir::create(folder.path(), Existing::Replace).unwrap();
+        assert!(!folder.path().join("parts").exists());
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub struct RestartFigures {
     /// The restart of another run whose pretraining it began with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pretrained: Option<usize>,
+    /// The kinds of machines that it was trained on: only those of one kind give the same bits. Absent in older files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<String>,
 }
 
 /// Best, mean and standard deviation of one metric.
@@ -287,6 +290,7 @@ mod tests {
             used_clusters: 10,
             skipped_steps: 0,
             pretrained: None,
+            machines: Vec::new(),
         }
     }
 

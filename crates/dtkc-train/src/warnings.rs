@@ -56,6 +56,19 @@ pub fn warnings(found: &Found<'_>) -> Vec<String> {
     doubts(found).into_iter().map(|Doubt { sign, remedy }| format!("{sign}: {remedy}")).collect()
 }
 
+/// That restarts were trained on machines of several kinds, if they were.
+pub fn of_machines<'a>(kinds: impl Iterator<Item = &'a String>) -> Option<String> {
+    let kinds: std::collections::BTreeSet<&str> = kinds.map(String::as_str).collect();
+    let named: Vec<&str> = kinds.iter().copied().collect();
+    (kinds.len() > 1).then(|| {
+        format!(
+            "epochs were trained on machines of {} kinds ({}): a run on one of them with the same seed may give other bits",
+            kinds.len(),
+            named.join("; ")
+        )
+    })
+}
+
 fn empty(sizes: &[u64]) -> Option<Doubt> {
     let k = sizes.len();
     let used = sizes.iter().filter(|&&size| size > 0).count();
@@ -159,5 +172,14 @@ mod tests {
         assert_eq!(warnings(&Found { losses: &rising, ..GOOD }), Vec::<String>::new());
         let stopped = Found { losses: &line, ended: Ended::Patience, ..GOOD };
         assert_eq!(warnings(&stopped), Vec::<String>::new());
+    }
+
+    #[test]
+    fn machines_of_several_kinds_are_told() {
+        let kinds =
+            |names: &[&str]| of_machines(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>().iter());
+        assert_eq!((kinds(&[]), kinds(&["a", "a"])), (None, None));
+        let text = kinds(&["b with AVX2", "a", "b with AVX2"]).unwrap_or_default();
+        assert!(text.contains("2 kinds (a; b with AVX2)") && text.contains("other bits"), "{text}");
     }
 }

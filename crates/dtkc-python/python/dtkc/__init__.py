@@ -10,7 +10,7 @@
 - :class:`Model` assigns items to the groups of a model file, as ``dtkc-label`` does, bit for bit.
 - :class:`Dataset` opens, makes and iterates dataset files.
 - :mod:`dtkc.metrics` compares groups with labels.
-- :mod:`dtkc.arrow` labels tables, :mod:`dtkc.shards` files of them; :mod:`dtkc.ray` does so on many machines.
+- :mod:`dtkc.arrow` labels tables, :mod:`dtkc.shards` files of them; :mod:`dtkc.ray` does so on many machines, and trains there.
 
 The programs ``dtkc-data``, ``dtkc-train``, ``dtkc-label`` and ``dtkc-serve`` come with the package.
 """

@@ -27,9 +27,22 @@ class Stopped(KeyboardInterrupt):
         self.run = run
 
 
+class Killed(Error):
+    """Somebody has killed the program; it has not failed by itself."""
+
+
 def train(run, arguments, progress):
     """Trains in the folder `run`, or goes on there; gives the summary. Ctrl-C stops at a safe place and keeps the checkpoint."""
-    command = [_programs.find("dtkc-train"), *map(str, arguments), "--json", "--stop-with-input"]
+    watch = Watch(run, progress)
+    try:
+        return json.loads(work(run, [*arguments, "--json"], watch.look))
+    finally:
+        watch.end()
+
+
+def work(run, arguments, look=lambda: None):
+    """Runs dtkc-train for the folder `run` to its end and gives what it printed; `look` is called meanwhile."""
+    command = [_programs.find("dtkc-train"), *map(str, arguments), "--stop-with-input"]
     # A session of its own: a Ctrl-C in the terminal reaches us alone, and we say once that it must stop. It also stops where we are no more,
     # because its standard input ends then.
     process = subprocess.Popen(
@@ -42,26 +55,26 @@ def train(run, arguments, progress):
         start_new_session=True,
     )
     printed, said = _Reader(process.stdout), _Reader(process.stderr)
-    watch = Watch(run, progress)
     try:
         while process.poll() is None:
-            watch.look()
+            look()
             time.sleep(_LOOK)
     except KeyboardInterrupt:
         process.stdin.close()
         _wait(process)
         raise Stopped(run) from None
     finally:
-        watch.end()
         if process.poll() is None:
             process.kill()
             process.wait()
         if not process.stdin.closed:
             process.stdin.close()
     text, errors = printed.text(), said.text()
+    if process.returncode < 0:
+        raise Killed(f"dtkc-train was killed by signal {-process.returncode}, which the system does where memory runs out; what it had saved is kept in {run}")
     if process.returncode != 0:
         raise Error(_programs.last_sentence(errors) or f"dtkc-train ended with {process.returncode}")
-    return json.loads(text)
+    return text
 
 
 def _wait(process):

@@ -60,12 +60,16 @@ def schema(table_schema, column=None, keep_images=False, embedding=False, outlie
     """The columns of what :func:`label` gives for a table with these."""
     images = column_of_images(table_schema, column)
     kept = [field for field in table_schema if keep_images or field.name != images]
+    return _with_added(pa.schema(kept), embedding, outlier)
+
+
+def _with_added(kept, embedding, outlier):
     left_out = {"embedding": not embedding, "outlier": not outlier}
     added = [pa.field(name, kind) for name, kind in _ADDED if not left_out.get(name)]
     clash = {field.name for field in kept} & {field.name for field in added}
     if clash:
         raise Error(f"the table has a column {min(clash)!r} already; rename it first")
-    return pa.schema(kept + added)
+    return pa.schema([*kept, *added])
 
 
 def label(table, model, column=None, keep_images=False, embedding=False):
@@ -76,8 +80,15 @@ def label(table, model, column=None, keep_images=False, embedding=False):
     What dtkc-label says about the same files, bit for bit; a row that cannot be read has a null cluster and says why.
     """
     images = column_of_images(table.schema, column)
-    wanted = schema(table.schema, images, keep_images, embedding, model.about["outlier"] is not None)
-    answers = model._assign(_items.column_of(table.column(images)), embedding, False)
+    kept = table if keep_images else table.select([name for name in table.schema.names if name != images])
+    return labelled(kept, _items.column_of(table.column(images)), model, embedding)
+
+
+def labelled(table, images, model, embedding, errors=None):
+    """A table with the groups of images that lie elsewhere behind its columns; `errors` says why some rows have no image."""
+    wanted = _with_added(table.schema, embedding, model.about["outlier"] is not None)
+    answers = model._assign(images, embedding, False)
+    answers.errors.update(errors or {})
     columns = _columns(answers, model)
     columns |= {name: table.column(name) for name in table.schema.names if name not in columns}
     return type(table).from_arrays([columns[name] for name in wanted.names], schema=wanted)

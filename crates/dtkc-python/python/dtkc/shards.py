@@ -8,19 +8,18 @@ another engine, and nothing is labelled twice or lost.
 """
 
 import glob
-import io
 import json
 import os
 import re
-import tarfile
 import uuid
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from . import arrow
+from . import _dtkc, _items, arrow
 from ._dtkc import Error
 
 __all__ = ["Options", "Shard", "Tally", "done", "find", "label", "left_over"]
@@ -28,8 +27,8 @@ __all__ = ["Options", "Shard", "Tally", "done", "find", "label", "left_over"]
 #: Rows that are labelled at a time, and bytes of images at which fewer are.
 _ROWS = 1024
 _BYTES = 64 << 20
-#: What dtkc-label takes for an image by its name.
-_IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".pnm", ".pbm", ".pgm", ".ppm", ".pam")
+#: Bytes that a column beside the images may have in these rows.
+_MOST_BESIDE = 512 << 20
 _MARK = b"dtkc"
 
 
@@ -160,7 +159,7 @@ def _write(path, parts, tally, model, options):
     writer = None
     try:
         for part in parts:
-            found = arrow.label(part, model, **asdict(options))
+            found = arrow.labelled(part.beside, part.images, model, options.embedding, part.errors)
             _count(tally, found)
             if writer is None:
                 writer = pq.ParquetWriter(path, found.schema, compression="zstd")
@@ -187,47 +186,83 @@ def _count(tally, found):
 
 
 def batches(shard, options=Options()):
-    """The images of a shard as record batches, some at a time."""
+    """The images of a shard as :class:`Batch`, some at a time: in the order, under the names and within the bounds of dtkc-label."""
+    opened = _dtkc.Shard(shard.path, options.column, options.keep_images, _ROWS, _BYTES)
     try:
-        yield from _table(shard, options) if _kind(shard.path) == "parquet" else _archive(shard.path)
-    except (OSError, EOFError, tarfile.TarError, pa.ArrowInvalid) as error:
+        rows = _Beside(shard.path, opened.column, options.keep_images) if opened.column is not None else None
+        for names, data, offsets, errors in opened:
+            images = _items.Column(data, offsets)
+            if rows is not None:
+                yield Batch(rows.take(len(names)), images, dict(errors))
+                continue
+            columns = {"path": pa.array(names, pa.string())}
+            if options.keep_images:
+                columns["image"] = _binary(data, offsets)
+            yield Batch(pa.record_batch(columns), images, dict(errors))
+    except (OSError, pa.ArrowInvalid) as error:
         raise Error(f"{shard.path}: it cannot be read ({error})") from error
 
 
-def _table(shard, options):
-    with pq.ParquetFile(shard.path) as file:
-        arrow.column_of_images(file.schema_arrow, options.column)
-        rows, size = file.metadata.num_rows, sum(file.metadata.row_group(place).total_byte_size for place in range(file.metadata.num_row_groups))
-        # So many rows as are expected to stay within the bytes.
-        at_once = max(1, min(_ROWS, rows * _BYTES // max(size, 1) or 1))
-        yield from file.iter_batches(batch_size=at_once)
+@dataclass
+class Batch:
+    """Some rows of a shard."""
+
+    #: The columns that go to the output as they are.
+    beside: pa.RecordBatch
+    images: _items.Column
+    #: Why rows have no image, by their places.
+    errors: dict
 
 
-_ARCHIVED = pa.schema([("path", pa.string()), ("image", pa.binary())])
+def _binary(data, offsets):
+    buffers = [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers).cast(pa.binary())
 
 
-def _archive(path):
-    names, contents, size = [], [], 0
+def _size(array):
+    """Bytes of the texts of a column where every row has its own; 0 where it holds none."""
+    if not pa.types.is_dictionary(array.type):
+        return 0
+    lengths = pc.binary_length(array.dictionary)
+    return pc.sum(lengths.take(array.indices).cast(pa.int64())).as_py() or 0
 
-    def batch():
-        return pa.RecordBatch.from_arrays([pa.array(names, pa.string()), pa.array(contents, pa.binary())], schema=_ARCHIVED)
 
-    # Read as a stream: a compressed archive need not be unpacked twice.
-    with tarfile.open(path, "r|*", bufsize=io.DEFAULT_BUFFER_SIZE * 16) as archive:
-        for entry in archive:
-            parts = entry.name.split("/")
-            hidden = any(part.startswith(".") and part not in (".", "..") or part == "__MACOSX" for part in parts)
-            if not entry.isreg() or hidden or not entry.name.lower().endswith(_IMAGES):
-                continue
-            if len(names) == _ROWS or size + entry.size > _BYTES and names:
-                yield batch()
-                names, contents, size = [], [], 0
-            # What claims to be larger than any image may be is not read: its row says so.
-            contents.append(archive.extractfile(entry).read() if entry.size <= _BYTES else b"")
-            names.append("/".join(part for part in parts if part not in ("", ".", "..")))
-            size += entry.size
-    if names:
-        yield batch()
+class _Beside:
+    """The columns of a table that its output keeps, so many rows at a time. Their pages were looked at before; what rows share is shared until it is known
+    how much it takes where every row has its own."""
+
+    def __init__(self, path, images, keep_images):
+        # Read as a stream, page by page, and not a row group at a time.
+        schema = pq.read_schema(path)
+        self._schema = pa.schema([field for field in schema if keep_images or field.name != images])
+        texts = [field.name for field in self._schema if field.type in (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())]
+        file = pq.ParquetFile(path, pre_buffer=False, buffer_size=1 << 20, read_dictionary=texts)
+        self._batches = file.iter_batches(batch_size=_ROWS, columns=self._schema.names, use_threads=False) if len(self._schema) else None
+        self._path, self._left = path, None
+
+    def take(self, count):
+        """The next `count` rows."""
+        if self._batches is None:
+            return pa.RecordBatch.from_arrays([], names=[])
+        parts = []
+        while count:
+            if self._left is None or not self._left.num_rows:
+                self._left = next(self._batches, None)
+                if self._left is None:
+                    raise Error("its columns have different numbers of rows; it is damaged, copy or save it again")
+            part = self._left.slice(0, count)
+            self._left = self._left.slice(part.num_rows)
+            parts.append(part)
+            count -= part.num_rows
+        columns = [self._plain(field, [part.column(field.name) for part in parts]) for field in self._schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
+
+    def _plain(self, field, parts):
+        """A column as it is in the file."""
+        size = sum(_size(part) for part in parts)
+        if size > _MOST_BESIDE:
+            raise Error(f"{self._path}: some rows of the column {field.name!r} take {size >> 20} MiB, more than the {_MOST_BESIDE >> 20} that are allowed; leave it out of the file")
+        return pa.concat_arrays([part.cast(field.type) for part in parts])
 
 
 def left_over(output):

@@ -101,6 +101,36 @@ impl ImageRows {
         &self.plan
     }
 
+    /// The name of the column that holds the images.
+    pub fn column(&self) -> &str {
+        self.top(self.plan.image)
+    }
+
+    /// Looks at the other columns as at that of the images, for whoever reads them by other means: refuses pages that would take too much
+    /// memory, and more values than a row group may have. `all` looks at the images, too.
+    pub fn check_others(&self, all: bool) -> Result<(), SourceError> {
+        let path = &*self.table.path;
+        file::guarded(path, || {
+            let leaves = self.reader.metadata().file_metadata().schema_descr().num_columns();
+            let others: Vec<usize> = (0..leaves).filter(|leaf| all || self.top(*leaf) != self.column()).collect();
+            for group in self.reader.metadata().row_groups() {
+                file::check_pages(path, group, &others)?;
+                let most = others.iter().map(|leaf| group.column(*leaf).num_values()).max().unwrap_or(0);
+                if usize::try_from(most).is_ok_and(|most| most > MAX_VALUES) || most < 0 {
+                    let reason = format!("a row group has {most} values of a column; write smaller row groups");
+                    return Err(SourceError::file(path, reason));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The column that a leaf belongs to.
+    fn top(&self, leaf: usize) -> &str {
+        let schema = self.reader.metadata().file_metadata().schema_descr();
+        schema.columns().get(leaf).and_then(|leaf| leaf.path().parts().first()).map_or("", String::as_str)
+    }
+
     /// How many rows there are, as the file says.
     pub fn rows(&self) -> u64 {
         let groups = self.reader.metadata().row_groups();

@@ -14,13 +14,14 @@ mod runs;
 mod table;
 
 use std::io::Write as _;
+use std::path::Path;
 
 use dtkc_observe::Observer;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{KRange, RunConfig};
 use crate::error::TrainError;
-use crate::run_dir::RunDir;
+use crate::run_dir::{self, RunDir};
 
 pub use table::{sentence, table};
 
@@ -71,6 +72,50 @@ pub fn rank(run: &RunDir, config: &RunConfig, observer: &dyn Observer) -> Result
     Ok(ranked(trials))
 }
 
+/// What has to be done before there is a ranking.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    /// A network from which all numbers are read.
+    Search,
+    /// Short runs for each of these numbers, which may be none.
+    Numbers(Vec<usize>),
+}
+
+/// What is left of the ranking.
+pub fn left(run: &RunDir, config: &RunConfig) -> Result<Left, TrainError> {
+    let found = read(run)?;
+    let range = config.run.k_range;
+    let missing = (range.first..=range.last).filter(|k| found.iter().all(|trial| trial.clusters != *k)).collect();
+    let is_read = found.is_empty() && fine::Plan::of(config).is_some();
+    Ok(if is_read { Left::Search } else { Left::Numbers(missing) })
+}
+
+/// Makes the short runs for one number and writes down what they show.
+pub fn try_number(run: &RunDir, config: &RunConfig, number: usize, observer: &dyn Observer) -> Result<(), TrainError> {
+    let mut narrow = config.clone();
+    narrow.run.k_range = KRange { first: number, last: number };
+    runs::rank(run, &narrow, read(run)?, observer).map(drop)
+}
+
+/// Takes over what a part of the run in `folder` has found, or how far its network has come.
+pub fn join(run: &RunDir, folder: &Path) -> Result<(), TrainError> {
+    let search = run_dir::search_path(folder);
+    if search.exists() {
+        dtkc_files::write(&run.search(), &fs_err::read(search)?)?;
+    }
+    let (mut trials, found) = (read(run)?, read_file(&run_dir::trials_path(folder))?);
+    if found.is_empty() {
+        return Ok(());
+    }
+    for trial in found {
+        if trials.iter().all(|known| known.clusters != trial.clusters) {
+            trials.push(trial);
+        }
+    }
+    trials.sort_by_key(|trial| trial.clusters);
+    write(run, &trials)
+}
+
 fn is_whole(trials: &[Trial], range: KRange) -> bool {
     (range.first..=range.last).all(|k| trials.iter().any(|trial| trial.clusters == k))
 }
@@ -86,7 +131,10 @@ pub fn recorded(run: &RunDir) -> Result<Vec<Trial>, TrainError> {
 }
 
 fn read(run: &RunDir) -> Result<Vec<Trial>, TrainError> {
-    let path = run.trials();
+    read_file(&run.trials())
+}
+
+fn read_file(path: &Path) -> Result<Vec<Trial>, TrainError> {
     if !path.exists() {
         return Ok(Vec::new());
     }

@@ -42,6 +42,9 @@ pub(super) struct CellArgs {
     /// Train nothing: write tables and plots again from what is there.
     #[arg(long)]
     pub tables: bool,
+    /// Train nothing: write down what is asked for, and print as JSON which runs can be made now, each in words of this program; none where all are done.
+    #[arg(long, conflicts_with = "tables")]
+    pub ready: bool,
     /// Begin runs anew that were begun with other settings; what they had is lost.
     #[arg(long)]
     pub force: bool,
@@ -107,6 +110,9 @@ pub(super) fn run<T>(args: &CellArgs, asked: &Asked, tables: &Tables<'_, T>) -> 
     }
     let mut place = Place::open(out)?;
     place.add_sets(&sets)?;
+    if args.ready {
+        return super::print_json(&compare::ready(&mut place, asked, &cells)?);
+    }
     let written = |place: &Place| (tables.write)(place.root(), &(tables.make)(place.root(), &place.record));
     let program = std::env::current_exe()?;
     let failed = compare::run(&mut place, asked, &cells, &program, &Terminal::new(quiet), &written)?;

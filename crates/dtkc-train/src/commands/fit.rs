@@ -8,7 +8,7 @@ use dtkc_cli::Terminal;
 use dtkc_human as human;
 use dtkc_item::ItemShape;
 use dtkc_methods::Method;
-use dtkc_observe::Silent;
+use dtkc_observe::{Observer as _, Silent};
 use dtkc_train::backbone::Plan;
 use dtkc_train::config::{self, Clusters, KRange, RunConfig};
 use dtkc_train::device::DeviceName;
@@ -142,6 +142,9 @@ pub(crate) struct Args {
     /// Replace a run that is already there.
     #[arg(long)]
     force: bool,
+    /// Make the run directory and train nothing yet: `dtkc-train part` and `resume` do, on as many machines as there are.
+    #[arg(long)]
+    prepare: bool,
     #[command(flatten)]
     after: After,
     #[command(flatten)]
@@ -174,6 +177,10 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     let run = RunDir::create(&args.out, args.existing())?;
     pretrained::adopt(&run, &mut config)?;
     config.write(&run.config())?;
+    if args.prepare {
+        terminal.say(&format!("the run is ready; `dtkc-train parts {}` lists its parts", args.out.display()));
+        return Ok(());
+    }
     resume::go_on(&run, config, &args.after, &terminal)
 }
 

@@ -12,6 +12,7 @@ mod features;
 mod fit;
 mod mismatch;
 mod outliers;
+mod parts;
 mod report;
 mod resume;
 mod sweep;
@@ -40,6 +41,7 @@ Examples:
   dtkc-train fit --data photos.h5 --clusters auto --out runs/photos
   dtkc-train fit --data photos.h5 --backbone net.onnx --clusters 12 --out runs/photos
   dtkc-train resume runs/photos                              after Ctrl-C or a crash
+  dtkc-train part runs/photos restart-3                      one restart of a run that several machines share
   dtkc-train evaluate runs/photos --data other.h5
   dtkc-train export runs/photos --out photos.onnx
   dtkc-train outliers old.onnx --data photos.h5 --out new.onnx
@@ -60,6 +62,10 @@ enum Command {
     Features(Box<features::Args>),
     /// Continue a run that was stopped, to the same result as without the stop.
     Resume(resume::Args),
+    /// List the parts of a run that processes on other machines can work on, and take over what they have made.
+    Parts(parts::ListArgs),
+    /// Work on one part of a run, such as one restart: several machines share a run so.
+    Part(parts::Args),
     /// Cluster shares of a dataset under a trained run; ACC, NMI, ARI and confusion where it has labels.
     Evaluate(evaluate::Args),
     /// Write the model file of a run, checked with ONNX Runtime.
@@ -90,6 +96,8 @@ impl Cli {
             Command::Fit(args) => fit::run(*args),
             Command::Features(args) => features::run(&args),
             Command::Resume(args) => resume::run(args),
+            Command::Parts(args) => parts::list(&args),
+            Command::Part(args) => parts::run(&args),
             Command::Evaluate(args) => evaluate::run(&args),
             Command::Export(args) => export::run(&args),
             Command::Outliers(args) => outliers::run(&args),

@@ -8,7 +8,7 @@ use dtkc_train::device::DeviceName;
 use dtkc_train::export::{self, ExportOptions};
 use dtkc_train::run_dir::RunDir;
 use dtkc_train::saved::Saved;
-use dtkc_train::{TrainError, pipeline, pretrained};
+use dtkc_train::{TrainError, parts, pipeline, pretrained};
 
 use super::{print, print_json};
 
@@ -64,7 +64,7 @@ pub(crate) struct After {
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     args.after.begin();
     let run = RunDir::open(&args.run)?;
-    let mut config = RunConfig::read(&run.config())?;
+    let mut config = taken_up(&run)?;
     dtkc_ops::set_threads(args.threads.unwrap_or(config.run.threads));
     let moved = args.data.as_deref().map(std::path::absolute).transpose()?;
     let is_moved = moved.is_some();
@@ -74,10 +74,17 @@ pub(crate) fn run(args: Args) -> anyhow::Result<()> {
         // Only now: a wrong file must not take the place of the right one.
         config.write(&run.config())?;
     }
-    if pretrained::take_more(&run, &mut config)? {
+    go_on(&run, config, &args.after, &args.after.terminal())
+}
+
+/// The configuration of a run that goes on, with all that other processes have made for it.
+pub(super) fn taken_up(run: &RunDir) -> Result<RunConfig, TrainError> {
+    let mut config = RunConfig::read(&run.config())?;
+    parts::join(run, &config)?;
+    if pretrained::take_more(run, &mut config)? {
         config.write(&run.config())?;
     }
-    go_on(&run, config, &args.after, &args.after.terminal())
+    Ok(config)
 }
 
 impl After {

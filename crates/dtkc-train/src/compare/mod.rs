@@ -11,7 +11,7 @@
 //! | the datasets, and which cells there are | [`plan`] |
 //! | who begins with whose pretraining | [`pretraining`] |
 //! | the folder and its record | [`Place`], [`Record`] |
-//! | one cell in a process of its own; one after the other | `child`, [`run()`] |
+//! | one cell in a process of its own; one after the other; on other machines | `child`, [`run()`], [`ready()`] |
 //! | figures, tables, files | [`table`], `grid`, [`files`] |
 //! | what the paper says | [`paper`] |
 
@@ -23,6 +23,7 @@ pub(crate) mod grid;
 pub mod paper;
 pub mod plan;
 pub mod pretraining;
+mod ready;
 mod record;
 mod run;
 pub mod table;
@@ -31,6 +32,7 @@ mod variant;
 pub use asked::{Asked, ClustersFor, PassedOn, Selection, of_all};
 pub use cell::Cell;
 pub use child::STOP_WITH_INPUT;
+pub use ready::{Ready, ready};
 pub use record::{CellRecord, Place, Record, SetRecord, State};
 pub use run::{Failed, run};
 pub use variant::{Variant, methods_of};

@@ -63,6 +63,18 @@ pub(super) fn source<'a>(root: &Path, record: &'a Record, cell: &Cell) -> Option
     like.iter().copied().find(|known| known.pretrained_by.is_none()).or(like.first().copied())
 }
 
+/// Whether a new cell would begin with what an earlier one of `cells` has not pretrained yet.
+pub(super) fn waits(root: &Path, record: &Record, cells: &[Cell], number: usize) -> bool {
+    let cell = &cells[number];
+    let Some(basis) = Basis::of(cell.variant.method(), &cell.settings) else { return false };
+    let is_like = |other: &&Cell| {
+        other.set == cell.set && Basis::of(other.variant.method(), &other.settings).as_ref() == Some(&basis)
+    };
+    let is_done =
+        |other: &Cell| record.cell(&other.set, &other.variant).is_some_and(|known| known.state == State::Done);
+    source(root, record, cell).is_none() && cells[..number].iter().filter(is_like).any(|other| !is_done(other))
+}
+
 /// Puts cells that have pretrained themselves before the other cells of their dataset: whoever takes that over then finds as
 /// many restarts there as are asked for.
 pub(super) fn sources_first(record: &Record, cells: &mut [Cell]) {
@@ -152,6 +164,16 @@ mod tests {
         assert!(source(folder.path(), &record, &cell("dec+lambda=1", &told(&[]))).is_none());
         let seed = PassedOn { seed: Some(3), ..told(&["dec.network.code=5"]) };
         assert!(source(folder.path(), &record, &cell("dec+lambda=1", &seed)).is_none());
+    }
+
+    #[test]
+    fn whoever_takes_over_a_pretraining_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = told(&[]);
+        let cells: Vec<Cell> = ["dec", "idec", "dtkc", "dcn"].iter().map(|name| cell(name, &plain)).collect();
+        let waiting = |record: &Record| (0..4).map(|n| waits(folder.path(), record, &cells, n)).collect::<Vec<_>>();
+        assert_eq!(waiting(&Record::default()), [false, true, false, true]);
+        assert_eq!(waiting(&done(folder.path(), &["dec"], &plain)), [false; 4]);
     }
 
     #[test]

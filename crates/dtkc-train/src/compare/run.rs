@@ -1,5 +1,6 @@
 //! All cells of a comparison, one after the other.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -36,13 +37,7 @@ pub fn run(
     observer: &dyn Observer,
     written: &dyn Fn(&Place) -> Result<(), TrainError>,
 ) -> Result<Vec<Failed>, TrainError> {
-    let mut cells = cells.to_vec();
-    place.record.name_as_known(&mut cells);
-    sources_first(&place.record, &mut cells);
-    let cells = &cells[..];
-    place.record.check_settings(place.root(), cells, asked.force)?;
-    place.record.add_cells(cells);
-    place.save()?;
+    let cells = &known_cells(place, asked, cells)?[..];
     let runner = Runner { asked, program, observer, count: cells.len() };
     let restarts: usize = cells.iter().map(|cell| cell.restarts).sum();
     observer.begin("compare", "restarts", Some(restarts as u64));
@@ -68,6 +63,17 @@ pub fn run(
     }
     observer.end();
     Ok(failed)
+}
+
+/// The cells as the record knows them and in the order in which they go, once nothing speaks against them.
+pub(super) fn known_cells(place: &mut Place, asked: &Asked, cells: &[Cell]) -> Result<Vec<Cell>, TrainError> {
+    let mut cells = cells.to_vec();
+    place.record.name_as_known(&mut cells);
+    sources_first(&place.record, &mut cells);
+    place.record.check_settings(place.root(), &cells, asked.force)?;
+    place.record.add_cells(&cells);
+    place.save()?;
+    Ok(cells)
 }
 
 fn interrupted(place: &Place, cells: &[Cell]) -> TrainError {
@@ -140,32 +146,43 @@ impl Runner<'_> {
         begin: Begin,
         budget: Option<Duration>,
     ) -> Result<Ended, TrainError> {
-        let known = place.record.cell(&cell.set, &cell.variant);
-        let source: Option<Variant> = match begin {
-            Begin::Resume => known.and_then(|known| known.pretrained_by.clone()),
-            Begin::New | Begin::Anew => {
-                pretraining::source(place.root(), &place.record, cell).map(|known| known.variant.clone())
-            }
-        };
-        let folder = source.as_ref().map(|source| cell::folder(place.root(), &cell.set, source));
-        if begin == Begin::Resume {
-            raise_restarts(&cell.folder(place.root()), cell.restarts, folder.as_deref())?;
-        }
-        place.record.change(cell, |known| {
-            known.settings.clone_from(&cell.settings);
-            known.restarts = known.restarts.max(cell.restarts);
-            known.state = State::Begun;
-            if begin != Begin::Resume {
-                known.restarts = cell.restarts;
-                known.pretrained_by = source;
-            }
-        });
-        place.save()?;
-        let start = Start { begin, told: &self.asked.passed_on, budget, pretrained: folder.as_deref() };
-        let words = cell.arguments(place.root(), &start);
+        let words = begun(place, self.asked, cell, begin, budget)?;
         let voice = Voice { cell: cell.name(), observer: self.observer };
         child::run(self.program, &words, &voice, self.observer)
     }
+}
+
+/// Writes down that a cell is begun, and gives the words of its process.
+pub(super) fn begun(
+    place: &mut Place,
+    asked: &Asked,
+    cell: &Cell,
+    begin: Begin,
+    budget: Option<Duration>,
+) -> Result<Vec<OsString>, TrainError> {
+    let known = place.record.cell(&cell.set, &cell.variant);
+    let source: Option<Variant> = match begin {
+        Begin::Resume => known.and_then(|known| known.pretrained_by.clone()),
+        Begin::New | Begin::Anew => {
+            pretraining::source(place.root(), &place.record, cell).map(|known| known.variant.clone())
+        }
+    };
+    let folder = source.as_ref().map(|source| cell::folder(place.root(), &cell.set, source));
+    if begin == Begin::Resume {
+        raise_restarts(&cell.folder(place.root()), cell.restarts, folder.as_deref())?;
+    }
+    place.record.change(cell, |known| {
+        known.settings.clone_from(&cell.settings);
+        known.restarts = known.restarts.max(cell.restarts);
+        known.state = State::Begun;
+        if begin != Begin::Resume {
+            known.restarts = cell.restarts;
+            known.pretrained_by = source;
+        }
+    });
+    place.save()?;
+    let start = Start { begin, told: &asked.passed_on, budget, pretrained: folder.as_deref() };
+    Ok(cell.arguments(place.root(), &start))
 }
 
 /// An equal part of the time that is left, for each of `left` cells.

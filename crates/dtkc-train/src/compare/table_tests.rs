@@ -20,6 +20,7 @@ fn restart(number: usize, loss: f64, scores: Option<(f64, f64)>) -> RestartFigur
         ari: None,
         used_clusters: 4,
         pretrained: None,
+        machines: Vec::new(),
         skipped_steps: 0,
     }
 }

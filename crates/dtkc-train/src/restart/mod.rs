@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::monitor::Monitor;
 
-pub use store::{BestMeta, Identity, StoredNetwork, log_lines, read_end};
+pub use store::{BestMeta, Identity, Reached, StoredNetwork, copy, known_lines, reached, read_end};
 
 /// Why a restart ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,6 +10,7 @@ use super::{Best, Ended, Outcome, Restart};
 use crate::checkpoint::{self, float_array, floats, with_prefix, without_prefix};
 use crate::error::TrainError;
 use crate::monitor::Monitor;
+use crate::run_dir::RunDir;
 
 /// What a checkpoint belongs to. One of other settings or other data is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,9 +72,44 @@ pub struct StoredNetwork {
     pub sizes: Vec<u64>,
 }
 
-/// How many lines the log had when this checkpoint was written.
-pub fn log_lines(path: &Path) -> Result<usize, TrainError> {
-    Ok(checkpoint::read::<LastMeta>(path)?.0.log_lines)
+/// How far a restart has come, as its checkpoint says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reached {
+    /// Whether it has ended.
+    pub ended: bool,
+    /// The stage, the epochs of it and the batches of the next one that are done.
+    pub place: (usize, usize, usize),
+    /// How many lines the log had then.
+    pub log_lines: usize,
+}
+
+impl Reached {
+    /// Whether it has come further than another.
+    pub fn is_beyond(&self, other: &Self) -> bool {
+        (self.ended, self.place) > (other.ended, other.place)
+    }
+}
+
+/// How far the restart of a checkpoint has come.
+pub fn reached(path: &Path) -> Result<Reached, TrainError> {
+    let (meta, _) = checkpoint::read::<LastMeta>(path)?;
+    let LastMeta { log_lines, stage, epoch, batch, ended, .. } = meta;
+    Ok(Reached { ended: ended.is_some(), place: (stage, epoch, batch), log_lines })
+}
+
+/// Lines of the log that the checkpoints of a run know of.
+pub fn known_lines(run: &RunDir, restarts: usize) -> Result<usize, TrainError> {
+    let mut lines = 0;
+    for path in (0..restarts).map(|index| run.last(index)).filter(|path| path.exists()) {
+        lines = lines.max(reached(&path)?.log_lines);
+    }
+    Ok(lines)
+}
+
+/// Copies a checkpoint to a run whose log has so many lines.
+pub fn copy(from: &Path, to: &Path, log_lines: usize) -> Result<(), TrainError> {
+    let (meta, arrays) = checkpoint::read::<LastMeta>(from)?;
+    checkpoint::write(to, &LastMeta { log_lines, ..meta }, &arrays)
 }
 
 /// How a restart ended and what it is worth, without the learner that it needs to go on; `None` for both where it has not ended.

@@ -181,6 +181,7 @@ impl Trainer<'_> {
             loading_seconds: times.loading.as_secs_f64(),
             wall_seconds: None,
             peak_memory_bytes: None,
+            machine: None,
         };
         record.inside = self.look_inside(restart, &place)?;
         restart.close_epoch(restart.learner.is_settled(&place));

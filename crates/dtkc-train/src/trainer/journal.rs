@@ -18,6 +18,7 @@ pub(super) struct Journal<'a> {
     /// Whether another run's pretraining was taken over.
     is_adopted: bool,
     log: Log,
+    machine: String,
     interval: Duration,
     last_save: Instant,
     /// When the last line was written, or work began.
@@ -27,19 +28,14 @@ pub(super) struct Journal<'a> {
 impl<'a> Journal<'a> {
     /// Opens the log and cuts off what the checkpoints do not know.
     pub(super) fn open(run: &'a RunDir, config: &RunConfig) -> Result<Self, TrainError> {
-        let mut lines = 0;
-        for index in 0..config.plan.restarts {
-            let path = run.last(index);
-            if path.exists() {
-                lines = lines.max(restart::log_lines(&path)?);
-            }
-        }
+        let lines = restart::known_lines(run, config.plan.restarts)?;
         Ok(Self {
             run,
             config_hash: config.hash()?,
             data: config.data.fingerprint.clone(),
             is_adopted: !config.run.pretrained_hash.is_empty(),
             log: Log::open(&run.log(), lines)?,
+            machine: resources::machine_kind(),
             interval: Duration::from_secs_f64(config.run.checkpoint_seconds),
             last_save: Instant::now(),
             since: Instant::now(),
@@ -65,7 +61,8 @@ impl<'a> Journal<'a> {
     pub(super) fn append(&mut self, record: &EpochRecord) -> Result<(), TrainError> {
         let wall_seconds = Some(self.unlogged().as_secs_f64());
         let peak_memory_bytes = resources::peak_memory();
-        self.log.append(&EpochRecord { wall_seconds, peak_memory_bytes, ..record.clone() })?;
+        let machine = Some(self.machine.clone());
+        self.log.append(&EpochRecord { wall_seconds, peak_memory_bytes, machine, ..record.clone() })?;
         self.since = Instant::now();
         Ok(())
     }

@@ -32,6 +32,11 @@ use journal::Journal;
 /// Makes a learner with new weights from a seed.
 type MakeLearner = Box<dyn Fn(&Task, u64) -> Result<Box<dyn Learner>, LearnError>>;
 
+fn learners_of(config: &RunConfig) -> MakeLearner {
+    let settings = config.settings.clone();
+    Box::new(move |task, seed| settings.learner(task, seed))
+}
+
 /// Trains the restarts of one run.
 pub struct Trainer<'a> {
     run: &'a RunDir,
@@ -45,6 +50,8 @@ pub struct Trainer<'a> {
     labels: Option<Vec<i64>>,
     /// The epochs after which restarts are compared and go on.
     compared: Vec<usize>,
+    /// The only restart that is trained here, where others are trained elsewhere.
+    only: Option<usize>,
     journal: Journal<'a>,
     console: Console<'a>,
     budget: Budget,
@@ -53,13 +60,25 @@ pub struct Trainer<'a> {
 impl<'a> Trainer<'a> {
     /// Opens data and log, and goes on where the checkpoints are.
     pub fn open(run: &'a RunDir, config: RunConfig, observer: &'a dyn Observer) -> Result<Self, TrainError> {
-        let settings = config.settings.clone();
-        Self::with(run, config, Box::new(move |task, seed| settings.learner(task, seed)), observer)
+        let learners = learners_of(&config);
+        Self::with(run, config, None, learners, observer)
+    }
+
+    /// The same for one restart alone.
+    pub fn open_one(
+        run: &'a RunDir,
+        config: RunConfig,
+        index: usize,
+        observer: &'a dyn Observer,
+    ) -> Result<Self, TrainError> {
+        let learners = learners_of(&config);
+        Self::with(run, config, Some(index), learners, observer)
     }
 
     fn with(
         run: &'a RunDir,
         config: RunConfig,
+        only: Option<usize>,
         learners: MakeLearner,
         observer: &'a dyn Observer,
     ) -> Result<Self, TrainError> {
@@ -74,9 +93,9 @@ impl<'a> Trainer<'a> {
         let console = Console::new(observer, config.method, config.plan.restarts, config.plan.epochs);
         let compared = Vec::new();
         let trainer =
-            Self { run, config, task, learners, stages, model, data, labels, compared, journal, console, budget };
-        let (unit, work) =
-            (trainer.config.data.input.kind().noun(), trainer.work(trainer.restarts(), trainer.epochs()));
+            Self { run, config, task, learners, stages, model, data, labels, compared, only, journal, console, budget };
+        let restarts = only.map_or(trainer.restarts(), |_| 1);
+        let (unit, work) = (trainer.config.data.input.kind().noun(), trainer.work(restarts, trainer.epochs()));
         let done = (trainer.journal.epochs() * trainer.data.len()) as u64;
         trainer.console.say(format!("{}{}", trainer.plan(), trainer.forecast(work.saturating_sub(done))?));
         trainer.console.begin(unit, work);
@@ -87,6 +106,14 @@ impl<'a> Trainer<'a> {
     /// Trains what is left to train; gives back every restart, at its best epoch, with what it is worth.
     pub fn train(&mut self) -> Result<Vec<Restart>, TrainError> {
         self.train_all().map_err(|error| self.explain(error))
+    }
+
+    /// Trains one restart to its end, in a run that compares none of them on the way.
+    pub fn train_one(&mut self, index: usize) -> Result<(), TrainError> {
+        let round = Round { epoch: self.epochs(), keep: 1 };
+        self.advance(index, 0, round, true).map_err(|error| self.explain(error))?;
+        self.console.end();
+        Ok(())
     }
 
     fn train_all(&mut self) -> Result<Vec<Restart>, TrainError> {
@@ -116,7 +143,11 @@ impl<'a> Trainer<'a> {
     /// The plan in one line, before anything is trained.
     fn plan(&self) -> String {
         let RunConfig { method, preset, plan, run, .. } = &self.config;
-        let (restarts, epochs) = (human::many(self.restarts(), "restart"), human::many(self.epochs(), "epoch"));
+        let restarts = match self.only {
+            Some(index) => format!("restart {} (the others are elsewhere)", index + 1),
+            None => human::many(self.restarts(), "restart"),
+        };
+        let epochs = human::many(self.epochs(), "epoch");
         let rows = human::many(plan.batch, "row");
         let pruned = if plan.prune && self.restarts() > self.config.prune.finalists {
             ", those behind dropped early"

@@ -209,7 +209,7 @@ fn train(folder: &Path, questions: Option<usize>) -> (Traces, usize) {
         });
         let impatient = questions.map(|left| Impatient { left: AtomicUsize::new(left) });
         let observer: &dyn Observer = impatient.as_ref().map_or(&Silent, |impatient| impatient);
-        let mut trainer = Trainer::with(&run, config.clone(), learners, observer).unwrap();
+        let mut trainer = Trainer::with(&run, config.clone(), None, learners, observer).unwrap();
         let trained = trainer.train();
         assert!(made.get() > 0, "the run's own learners are used");
         match trained {
@@ -275,7 +275,7 @@ fn a_restart_whose_numbers_grow_beyond_all_bounds_costs_only_itself() {
         };
         // The second time everything is done already, and read back.
         for _ in 0..2 {
-            let restarts = Trainer::with(&run, config.clone(), learners(), &Silent).unwrap().train().unwrap();
+            let restarts = Trainer::with(&run, config.clone(), None, learners(), &Silent).unwrap().train().unwrap();
             let [bad, good] = &restarts[..] else { panic!("two restarts") };
             assert_eq!((bad.ended, bad.stage, good.ended), (Some(Ended::Diverged), stage, Some(Ended::Epochs)));
             assert_eq!(bad.outcome, Some(Outcome::nothing(CLUSTERS)));
