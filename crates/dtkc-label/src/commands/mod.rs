@@ -2,6 +2,7 @@
 
 mod label;
 mod merge;
+mod outgoing;
 mod report;
 
 use clap::{Parser, Subcommand};
