@@ -68,7 +68,7 @@ fn encrypt() {
 }
 
 fn s3(address: &Address, purpose: Purpose) -> Result<Store, StoreError> {
-    let mut builder = AmazonS3Builder::from_env().with_bucket_name(&address.bucket);
+    let mut builder = amazon().with_bucket_name(&address.bucket);
     let has = |builder: &AmazonS3Builder, key: AmazonS3ConfigKey| builder.get_config_value(&key).is_some();
     if has(&builder, AmazonS3ConfigKey::AccessKeyId) != has(&builder, AmazonS3ConfigKey::SecretAccessKey) {
         return Err(StoreError::other(no_credentials(Scheme::S3)));
@@ -93,7 +93,7 @@ fn s3(address: &Address, purpose: Purpose) -> Result<Store, StoreError> {
                 builder = builder.with_access_key_id(id).with_secret_access_key(secret);
                 builder = profile.token.into_iter().fold(builder, AmazonS3Builder::with_token);
             }
-            _ if is_on("AWS_EC2_METADATA_DISABLED") || !in_cloud("AWS_METADATA_ENDPOINT") => {
+            _ if !in_cloud("AWS_METADATA_ENDPOINT") => {
                 return Err(StoreError::other(no_credentials(Scheme::S3)));
             }
             _ => {}
@@ -109,6 +109,17 @@ fn s3(address: &Address, purpose: Purpose) -> Result<Store, StoreError> {
     }
     let built = builder.with_retry(purpose.retry()).with_http_connector(Connector::default()).build();
     Ok(Arc::new(built.map_err(|error| unbuilt(address, &error))?))
+}
+
+/// What the environment says; unlike the library's own, a variable that is empty says nothing.
+fn amazon() -> AmazonS3Builder {
+    let texts =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let said = texts.filter(|(name, value)| name.starts_with("AWS_") && !value.is_empty());
+    said.fold(AmazonS3Builder::new(), |builder, (name, value)| match name.to_ascii_lowercase().parse() {
+        Ok(key) => builder.with_config(key, value),
+        Err(_) => builder,
+    })
 }
 
 fn google(address: &Address, purpose: Purpose) -> Result<Store, StoreError> {
@@ -194,6 +205,9 @@ fn is_set(name: &str) -> bool {
 /// long wait for what is only a missing variable.
 fn in_cloud(elsewhere: &str) -> bool {
     static IN_CLOUD: OnceLock<bool> = OnceLock::new();
+    if is_on("AWS_EC2_METADATA_DISABLED") {
+        return false;
+    }
     is_set(elsewhere)
         || *IN_CLOUD
             .get_or_init(|| TcpStream::connect_timeout(&SocketAddr::from(METADATA), Duration::from_secs(1)).is_ok())

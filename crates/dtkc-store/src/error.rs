@@ -43,6 +43,16 @@ impl StoreError {
         Self::new(Kind::Other, text)
     }
 
+    /// The same after the library has tried often enough: it is not tried again.
+    pub(crate) fn tried(self) -> Self {
+        Self { kind: if self.kind == Kind::Passing { Kind::Other } else { self.kind }, ..self }
+    }
+
+    /// The same for what broke off on its way: it is worth another try, whatever came of the library's own.
+    pub(crate) fn broken_off(self) -> Self {
+        Self { kind: if self.kind == Kind::NoRanges { Kind::Passing } else { self.kind }, ..self }
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
@@ -93,6 +103,15 @@ impl StoreError {
         if text.contains("URL scheme is not allowed") {
             return Self::other(
                 "plain http is not allowed there; use https, or set AWS_ALLOW_HTTP=true for an S3 endpoint",
+            );
+        }
+        if text.contains("too many redirects") {
+            return Self::other("the server sends on and on; check the address");
+        }
+        if text.contains("Range request not supported") {
+            return Self::new(
+                Kind::NoRanges,
+                "the connection broke off, and the server gives no parts of a file; try again",
             );
         }
         if text.contains("416 Range Not Satisfiable") || text.contains("non-partial response") {

@@ -61,7 +61,7 @@ pub(crate) async fn one(url: String, max_bytes: u64) -> Result<Bytes, Unfetched>
 
 async fn try_one(address: &Address, max_bytes: u64) -> Result<Bytes, Unfetched> {
     let store = connect::store(address, Purpose::Read)?;
-    let got = store.get(&address.key).await.map_err(|error| StoreError::of(address, &error))?;
+    let got = store.get(&address.key).await.map_err(|error| StoreError::of(address, &error).tried())?;
     let size = got.meta.size;
     if size > max_bytes {
         return Err(Unfetched::TooLarge(size));

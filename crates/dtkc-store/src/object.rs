@@ -75,7 +75,7 @@ impl Object {
     async fn try_read(&self, range: Range<u64>) -> Result<Bytes, StoreError> {
         let options = GetOptions { range: Some(GetRange::Bounded(range.clone())), ..GetOptions::default() };
         let got = self.store.get_opts(&self.address.key, options).await;
-        let got = got.map_err(|error| StoreError::of(&self.address, &error))?;
+        let got = got.map_err(|error| StoreError::of(&self.address, &error).tried())?;
         // Not by a condition in the request: servers with weak tags never meet it.
         if got.meta.size != self.size || got.meta.e_tag != self.tag {
             return Err(StoreError::other(CHANGED));
@@ -94,7 +94,7 @@ impl Broken {
     pub(crate) fn said(&self, address: &Address) -> StoreError {
         match self {
             Self::Short => StoreError::new(Kind::Passing, "the connection broke off; check the network, and try again"),
-            Self::Said(error) => StoreError::of(address, error),
+            Self::Said(error) => StoreError::of(address, error).broken_off(),
         }
     }
 }

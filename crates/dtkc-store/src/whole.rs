@@ -31,7 +31,7 @@ pub(crate) async fn fetch(address: Address) -> Result<(File, u64), StoreError> {
 
 async fn try_fetch(address: &Address) -> Result<(File, u64), StoreError> {
     let store = connect::store(address, Purpose::Read)?;
-    let got = store.get(&address.key).await.map_err(|error| StoreError::of(address, &error))?;
+    let got = store.get(&address.key).await.map_err(|error| StoreError::of(address, &error).tried())?;
     let size = got.meta.size;
     let folder = std::env::temp_dir();
     check_space(&folder, size)?;
@@ -44,7 +44,7 @@ async fn try_fetch(address: &Address) -> Result<(File, u64), StoreError> {
     let mut file = tempfile::tempfile_in(&folder).map_err(unwritable)?;
     let (mut stream, mut read) = (got.into_stream(), 0u64);
     while let Some(part) = stream.next().await {
-        let part = part.map_err(|error| StoreError::of(address, &error))?;
+        let part = part.map_err(|error| StoreError::of(address, &error).broken_off())?;
         read += part.len() as u64;
         if read > size {
             break;

@@ -271,7 +271,10 @@ impl LabelArgs {
         }
         let may = May { force: self.force, resume: self.resume };
         let outgoing = Outgoing::of(&self.output, &self.inputs, may, &terminal)?;
-        let options = self.options(outgoing.as_ref())?;
+        let options = match (self.options(outgoing.as_ref()), &outgoing) {
+            (Err(error), Some(outgoing)) => return Err(outgoing.unfinished(error)),
+            (options, _) => options?,
+        };
         let kind = options.model.shape().kind();
         let labelled = dtkc_label::label(&options, &terminal).map_err(failed);
         let mut outcome = match (labelled, &outgoing) {

@@ -145,3 +145,10 @@ impl Outgoing {
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        // Only where nothing is in it: a run that did not begin leaves nothing.
+        let _ = std::fs::remove_dir(&self.folder);
+    }
+}
