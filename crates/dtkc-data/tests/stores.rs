@@ -165,6 +165,9 @@ fn whatever_goes_wrong_is_one_sentence() {
     bucket.refused(&["gs://bucket/x"], &[], "GOOGLE_APPLICATION_CREDENTIALS");
     bucket.refused(&["az://bucket/x"], &[], "AZURE_STORAGE_ACCOUNT_NAME");
     bucket.refused(&["http://192.0.2.1/x.tar"], &[], "plain http");
+    bucket
+        .run(&["info", "s3://bucket/x.h5"])
+        .fails(1, "bring it with 'dtkc-data import s3://bucket/x.h5 --out set.h5'");
 }
 
 #[test]

@@ -111,8 +111,7 @@ impl Found {
 
     /// The full name of something below a folder or an archive.
     fn path_below(root: &Path, name: &str) -> String {
-        let root = root.to_string_lossy();
-        format!("{}/{name}", root.trim_end_matches(std::path::MAIN_SEPARATOR))
+        format!("{}/{name}", shown(root).trim_end_matches(std::path::MAIN_SEPARATOR))
     }
 
     /// Something that cannot be read at all.
@@ -121,7 +120,7 @@ impl Found {
     }
 
     fn named(path: &Path, body: Body) -> Self {
-        Self { path: path.to_string_lossy().into_owned(), place: 0, body, class: None }
+        Self { path: shown(path), place: 0, body, class: None }
     }
 
     /// The name below the folder or archive; the whole path of a file that was named itself.
@@ -133,6 +132,12 @@ impl Found {
     pub fn root(&self) -> Option<&str> {
         self.path.get(..self.place.checked_sub(1)?)
     }
+}
+
+/// A path as people see it. What is secret in an address does not get into tables.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    if remote::is_text(&text) { remote::Shown(&text).to_string() } else { text.into_owned() }
 }
 
 /// Something that is passed over.
@@ -210,5 +215,7 @@ mod tests {
         assert_eq!((found.path.as_str(), found.name(), found.root()), ("/1.png", "1.png", Some("")));
         let found = Found::file(Path::new("x/1.png"));
         assert_eq!((found.name(), found.root()), ("x/1.png", None));
+        let found = Found::below(Path::new("https://h/a.tar?sign=s"), "1.png", Body::Bytes(vec![]));
+        assert_eq!((found.path.as_str(), found.name()), ("https://h/a.tar/1.png", "1.png"));
     }
 }

@@ -1,7 +1,8 @@
 //! One object: what it is, and stretches of it.
 
+use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -16,6 +17,8 @@ use crate::settings::Purpose;
 
 /// What is read with the first look at an object: enough to know what it is.
 pub(crate) const FIRST: u64 = 64 << 10;
+/// Stretches of that length that are kept of an object: 2 MiB.
+const BLOCKS: usize = 32;
 /// How often a stretch that broke off is asked for again, beside what the library does itself.
 const ATTEMPTS: u32 = 4;
 
@@ -28,6 +31,8 @@ pub(crate) struct Object {
     tag: Option<String>,
     /// Its first bytes.
     pub(crate) head: Bytes,
+    /// Small stretches that were read last: whoever jumps about comes back, and others want the same ones.
+    blocks: Mutex<VecDeque<(u64, Bytes)>>,
 }
 
 impl Object {
@@ -43,19 +48,41 @@ impl Object {
                 // Of nothing there is no part.
                 let meta = look.head(&address.key).await.map_err(of)?;
                 return match meta.size {
-                    0 => Ok(Self { store, size: 0, tag: meta.e_tag, head: Bytes::new(), address }),
+                    0 => Ok(Self {
+                        store,
+                        size: 0,
+                        tag: meta.e_tag,
+                        head: Bytes::new(),
+                        address,
+                        blocks: Mutex::default(),
+                    }),
                     _ => Err(error),
                 };
             }
             Err(error) => return Err(error),
         };
         let (size, tag) = (got.meta.size, got.meta.e_tag.clone());
-        let mut object = Self { store, size, tag, head: Bytes::new(), address };
+        let mut object = Self { store, size, tag, head: Bytes::new(), address, blocks: Mutex::default() };
         object.head = match collect(got, FIRST.min(size)).await {
             Ok(head) => head,
             Err(_) => object.read(0..FIRST.min(size)).await?,
         };
         Ok(object)
+    }
+
+    /// A small stretch that begins there and is still known.
+    pub(crate) fn recall(&self, start: u64) -> Option<Bytes> {
+        let blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        blocks.iter().find(|(at, _)| *at == start).map(|(_, bytes)| bytes.clone())
+    }
+
+    /// Keeps a small stretch in the place of the oldest one.
+    pub(crate) fn remember(&self, start: u64, bytes: &Bytes) {
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        if blocks.len() >= BLOCKS {
+            blocks.pop_front();
+        }
+        blocks.push_back((start, bytes.clone()));
     }
 
     /// A stretch of it. One that breaks off is asked for again.

@@ -75,15 +75,24 @@ impl Reader {
             }
         }
         let goes_on = self.at == self.block.end();
-        if goes_on {
+        if goes_on && self.object.recall(self.at).is_none() {
+            // Once is by chance.
+            let reads_on = self.step > FIRST;
             self.step = (self.step * 4).min(MOST);
             self.block = self.begin(self.at, self.step)?.wait()?;
-            return self.top_up();
+            return if reads_on { self.top_up() } else { Ok(()) };
         }
         // Near the end of an archive somebody goes backwards in small steps.
         self.step = FIRST;
         let start = self.at - self.at % FIRST;
-        self.block = self.begin(start, self.step)?.wait()?;
+        self.block = match self.object.recall(start) {
+            Some(bytes) => Block { start, bytes },
+            None => {
+                let block = self.begin(start, self.step)?.wait()?;
+                self.object.remember(start, &block.bytes);
+                block
+            }
+        };
         Ok(())
     }
 
@@ -131,14 +140,19 @@ impl Read for Reader {
 
 impl Seek for Reader {
     fn seek(&mut self, place: SeekFrom) -> io::Result<u64> {
-        let to = match place {
-            SeekFrom::Start(to) => Some(to),
-            SeekFrom::End(step) => self.object.size.checked_add_signed(step),
-            SeekFrom::Current(step) => self.at.checked_add_signed(step),
-        };
-        self.at = to.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a place before the beginning"))?;
+        self.at = place_of(place, self.at, self.object.size)?;
         Ok(self.at)
     }
+}
+
+/// The place that somebody at `at` goes to in `size` bytes.
+pub(crate) fn place_of(place: SeekFrom, at: u64, size: u64) -> io::Result<u64> {
+    let to = match place {
+        SeekFrom::Start(to) => Some(to),
+        SeekFrom::End(step) => size.checked_add_signed(step),
+        SeekFrom::Current(step) => at.checked_add_signed(step),
+    };
+    to.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a place before the beginning"))
 }
 
 impl ObjectFile for Reader {

@@ -16,8 +16,8 @@ use crate::reader::Reader;
 use crate::runtime;
 use crate::whole::{self, WholeFile};
 
-/// Objects that were looked at, with their first bytes: so many are remembered.
-const KNOWN: usize = 256;
+/// Objects that were looked at, with what was read of them last: so many are remembered, with 2 MiB each.
+const KNOWN: usize = 64;
 
 /// All stores that an address can name.
 #[derive(Debug, Clone, Copy, Default)]

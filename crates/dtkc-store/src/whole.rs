@@ -12,6 +12,7 @@ use crate::StoreError;
 use crate::address::Address;
 use crate::connect;
 use crate::error::Kind;
+use crate::reader::place_of;
 use crate::settings::Purpose;
 use crate::transfer::check_space;
 
@@ -96,12 +97,7 @@ impl Read for Place {
 
 impl Seek for Place {
     fn seek(&mut self, place: SeekFrom) -> io::Result<u64> {
-        let to = match place {
-            SeekFrom::Start(to) => Some(to),
-            SeekFrom::End(step) => self.whole.size.checked_add_signed(step),
-            SeekFrom::Current(step) => self.at.checked_add_signed(step),
-        };
-        self.at = to.ok_or(io::ErrorKind::InvalidInput)?;
+        self.at = place_of(place, self.at, self.whole.size)?;
         Ok(self.at)
     }
 }
