@@ -120,6 +120,10 @@ impl Input {
 pub fn detect(sources: &[PathBuf], format: Option<Format>, limits: Limits) -> Result<Vec<Input>, ReadError> {
     let mut inputs = Vec::new();
     for source in sources {
+        if is_image_in_store(source, format) {
+            inputs.push(Input::File(source.clone(), Format::Image));
+            continue;
+        }
         let at = remote::at(source).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound if !remote::is(source) => {
                 ReadError::file(source, "there is no such file or folder")
@@ -175,6 +179,12 @@ fn of_file(path: &Path) -> Result<Format, ReadError> {
         };
         ReadError::file(path, reason)
     })
+}
+
+/// Whether an address has the name of an image: a pattern may stand for a million of them, and a request for each would be made
+/// twice.
+pub fn is_image_in_store(path: &Path, format: Option<Format>) -> bool {
+    matches!(format, None | Some(Format::Image)) && remote::is(path) && rules::has_image_extension(path)
 }
 
 /// Whether a file in a store is read where it is. Others are wanted on the disk: their readers jump about in them, or read them

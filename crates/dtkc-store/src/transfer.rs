@@ -173,9 +173,9 @@ impl Parts {
     }
 
     fn send(&self, bytes: Vec<u8>) -> Result<runtime::Underway<Result<(), StoreError>>, StoreError> {
-        let (upload, address) = (self.upload.clone(), self.address.clone());
+        let address = self.address.clone();
         // Parts have the order in which they are asked for, so that is done here and now.
-        let part = runtime::run_to_end(async move { upload.lock().await.put_part(PutPayload::from(bytes)) })?;
+        let part = self.upload.blocking_lock().put_part(PutPayload::from(bytes));
         runtime::begin(async move { part.await.map_err(|error| StoreError::of(&address, &error)) })
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dtkc_files::{Lock, LockError};
-use dtkc_formats::detect::{Format, reads_in_place};
+use dtkc_formats::detect::{Format, is_image_in_store, reads_in_place};
 use dtkc_formats::idx;
 use dtkc_observe::Observer;
 use dtkc_source::remote::{self, At};
@@ -33,6 +33,7 @@ impl Downloads {
         let mut downloads = Self { paths: Vec::new(), folders: Vec::new(), place: None };
         for source in sources {
             let stays = !remote::is(&source)
+                || is_image_in_store(&source, options.format)
                 || !matches!(at(&source)?, At::File(_))
                 || reads_in_place(&source, options.format)?;
             let path = if stays { source } else { downloads.one(&source, options, observer)? };

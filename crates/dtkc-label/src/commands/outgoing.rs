@@ -130,7 +130,7 @@ impl Outgoing {
             }
             return error;
         }
-        if error.is::<Usage>() {
+        if error.is::<Usage>() || error.is::<dtkc_cli::exit::Interrupted>() {
             return error;
         }
         anyhow::anyhow!(

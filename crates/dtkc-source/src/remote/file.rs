@@ -124,7 +124,9 @@ impl Length for Chunks {
 
 /// A reader from some place on.
 pub enum ChunkRead {
+    /// On the disk.
     Local(BufReader<std::fs::File>),
+    /// In a store, from that place on.
     Object(Arc<Cursors>, u64),
 }
 

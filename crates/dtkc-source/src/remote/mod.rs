@@ -85,7 +85,8 @@ pub enum FetchError {
 }
 
 static STORES: OnceLock<Box<dyn Stores>> = OnceLock::new();
-static TROUBLE: Mutex<Option<String>> = Mutex::new(None);
+/// The first failure that is not that of one object: the address, and what was said.
+static TROUBLE: Mutex<Option<(String, String)>> = Mutex::new(None);
 
 /// From now on addresses are read through these stores.
 pub fn install(stores: Box<dyn Stores>) {
@@ -120,8 +121,8 @@ fn starts_with(text: &str, scheme: &str) -> bool {
 
 /// The stores, unless one of them was in trouble: then nothing is asked any more, or every item would wait in vain.
 pub(crate) fn stores() -> io::Result<&'static dyn Stores> {
-    if let Some(trouble) = &*TROUBLE.lock().unwrap_or_else(PoisonError::into_inner) {
-        return Err(io::Error::other(trouble.clone()));
+    if let Some((_, said)) = &*TROUBLE.lock().unwrap_or_else(PoisonError::into_inner) {
+        return Err(io::Error::other(said.clone()));
     }
     let none = "this program reads no object stores; download it first, or import it with dtkc-data";
     STORES.get().map(|stores| &**stores).ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, none))
@@ -164,7 +165,7 @@ pub fn at(path: &Path) -> io::Result<At> {
 pub(crate) fn noted(url: &str, error: io::Error) -> io::Error {
     if error.kind() != io::ErrorKind::NotFound {
         let mut trouble = TROUBLE.lock().unwrap_or_else(PoisonError::into_inner);
-        trouble.get_or_insert_with(|| format!("{}: {error}", Shown(url)));
+        trouble.get_or_insert_with(|| (Shown(url).to_string(), error.to_string()));
     }
     error
 }
@@ -172,7 +173,7 @@ pub(crate) fn noted(url: &str, error: io::Error) -> io::Error {
 /// Why a store could not be read on, where that happened: it is no fault of the items, and nothing that was found since counts.
 pub fn trouble() -> Option<SourceError> {
     let trouble = TROUBLE.lock().unwrap_or_else(PoisonError::into_inner);
-    trouble.clone().map(SourceError::Store)
+    trouble.as_ref().map(|(url, said)| SourceError::Store(format!("{url}: {said}")))
 }
 
 /// Whether an input, as given, stands for the object at `output`, or for a folder that it lies in.
