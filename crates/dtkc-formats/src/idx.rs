@@ -53,6 +53,11 @@ pub fn open(path: &Path) -> Result<Part, ReadError> {
 /// The file of labels for a file of images: the same name with `labels` for `images` and `idx1` for
 /// `idx3`, gzipped or not.
 pub fn labels_beside(images: &Path) -> Option<PathBuf> {
+    labels_names(images)?.into_iter().find(|path| path.is_file())
+}
+
+/// What that file may be called, the likeliest first.
+pub fn labels_names(images: &Path) -> Option<[PathBuf; 2]> {
     let name = images.file_name()?.to_str()?;
     let wanted = name.strip_suffix(".gz").unwrap_or(name).replace("images", "labels").replace("Images", "Labels");
     if wanted == name.strip_suffix(".gz").unwrap_or(name) {
@@ -60,8 +65,7 @@ pub fn labels_beside(images: &Path) -> Option<PathBuf> {
     }
     let wanted = wanted.replace("idx3", "idx1").replace("idx4", "idx1");
     let same_kind = if name.ends_with(".gz") { [".gz", ""] } else { ["", ".gz"] };
-    let mut candidates = same_kind.iter().map(|end| images.with_file_name(format!("{wanted}{end}")));
-    candidates.find(|path| path.is_file())
+    Some(same_kind.map(|end| images.with_file_name(format!("{wanted}{end}"))))
 }
 
 fn read_labels(path: &Path) -> Result<Vec<i64>, ReadError> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dtkc_image::{Limits, probe};
 use dtkc_item::ItemError;
-use dtkc_source::{Body, BodyReader, Found, Input, Passed, Reason, Sought, Visitor, classes, read_head};
+use dtkc_source::{Body, BodyReader, Found, Input, Passed, Reason, Sought, Visitor, classes, read_head, remote};
 
 use super::ReadError;
 use super::labels::{self, Labels, LabelsFrom};
@@ -16,6 +16,9 @@ use super::record::{Content, ContentForm, Description, Importer, Record, Sample,
 const HEAD: usize = 64 << 10;
 /// Headers of a packed archive are looked at while it is listed; more than these tell nothing new.
 const SAMPLES: usize = 256;
+/// Objects of a store that are fetched side by side, and their bytes.
+const TOGETHER: usize = 64;
+const TOGETHER_BYTES: u64 = 16 << 20;
 
 /// What was found in a folder or an archive.
 #[derive(Debug)]
@@ -54,6 +57,10 @@ impl Listing {
         // Whether the visit ended early says nothing beside the reason.
         let _ = input.visit(limits.max_bytes, &mut lister)?;
         let Lister { found, passed, samples, again, problem, .. } = lister;
+        // What a store did not give is no damage of what lies in it.
+        if let Some(trouble) = remote::trouble() {
+            return Err(trouble.into());
+        }
         match (problem, &input) {
             (None, _) => Ok(Self { input, found, passed, samples, again, sought, limits }),
             (Some(error), Input::Folder(path) | Input::Zip(path) | Input::Tar(path)) => {
@@ -102,13 +109,10 @@ impl Listing {
             // Whether the visit ended early says nothing more.
             return visited.map(drop).map_err(ReadError::from);
         }
-        for found in &mut self.found {
+        each_found(&mut self.found, &mut reader, &mut |found, reader| {
             let bytes = reader.read(&mut found.body);
-            if seen(found.name(), bytes).is_break() {
-                break;
-            }
-        }
-        Ok(())
+            seen(found.name(), bytes)
+        })
     }
 
     /// The images that are files of their own.
@@ -142,6 +146,52 @@ impl Listing {
             _ => format!("no {items} found among {others} entries; unpack it to import other data"),
         }
     }
+}
+
+/// Shows items in order, objects of stores after they were fetched, some at a time side by side.
+fn each_found(
+    all: &mut [Found],
+    reader: &mut BodyReader,
+    seen: &mut dyn FnMut(&mut Found, &mut BodyReader) -> ControlFlow<()>,
+) -> Result<(), ReadError> {
+    let mut at = 0;
+    while at < all.len() {
+        let count = together(&all[at..]);
+        let mut flow = ControlFlow::Continue(());
+        if count == 0 {
+            flow = seen(&mut all[at], reader);
+        } else {
+            // Copies: what was fetched does not stay in memory.
+            let mut fetched = all[at..at + count].to_vec();
+            reader.fetch(fetched.iter_mut().map(|found| &mut found.body));
+            if let Some(trouble) = remote::trouble() {
+                return Err(trouble.into());
+            }
+            for found in &mut fetched {
+                flow = seen(found, reader);
+                if flow.is_break() {
+                    break;
+                }
+            }
+        }
+        if flow.is_break() {
+            break;
+        }
+        at += count.max(1);
+    }
+    Ok(())
+}
+
+/// How many of the next items are objects that are fetched together.
+fn together(found: &[Found]) -> usize {
+    let mut bytes = 0;
+    let fits = |found: &&Found| {
+        bytes += found.body.size();
+        matches!(found.body, Body::Object { .. }) && bytes <= TOGETHER_BYTES
+    };
+    let objects = found.iter().take(TOGETHER).take_while(fits).count();
+    let is_object = found.first().is_some_and(|found| matches!(found.body, Body::Object { .. }));
+    objects.max(usize::from(is_object))
 }
 
 /// Is shown the names and bytes of items.
@@ -301,7 +351,17 @@ impl Importer for ImageImporter {
             return Ok(self.listing.samples.iter().copied().take(wanted).collect());
         }
         let mut reader = BodyReader::new(self.listing.limits.max_bytes);
-        Ok(spread(self.labels.len(), wanted).filter_map(|place| self.sample(place, &mut reader)).collect())
+        let places = spread(self.labels.len(), wanted);
+        if self.listing.found.iter().any(|found| matches!(found.body, Body::Object { .. })) {
+            let mut chosen: Vec<Found> = places.map(|place| self.listing.found[place].clone()).collect();
+            let (limits, mut samples) = (self.listing.limits, Vec::new());
+            each_found(&mut chosen, &mut reader, &mut |found, reader| {
+                samples.extend(reader.read(&mut found.body).ok().and_then(|bytes| sample(&bytes, &limits)));
+                ControlFlow::Continue(())
+            })?;
+            return Ok(samples);
+        }
+        Ok(places.filter_map(|place| self.sample(place, &mut reader)).collect())
     }
 
     fn stream(&mut self, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -309,12 +369,10 @@ impl Importer for ImageImporter {
             return self.stream_again(sink);
         }
         let mut reader = BodyReader::new(self.listing.limits.max_bytes);
-        for (found, label) in self.listing.found.iter_mut().zip(&self.labels) {
-            if sink(record(found, *label, &mut reader)).is_break() {
-                break;
-            }
-        }
-        Ok(())
+        let mut labels = self.labels.iter();
+        each_found(&mut self.listing.found, &mut reader, &mut |found, reader| {
+            sink(record(found, labels.next().copied().flatten(), reader))
+        })
     }
 }
 

@@ -207,7 +207,8 @@ fn damaged(path: &Path, error: &zip::result::ZipError) -> ReadError {
 
 /// The names of the arrays of a zip, without reading them; empty where it holds none.
 pub fn array_names(path: &Path) -> Result<Vec<String>, ReadError> {
-    let archive = ZipArchive::new(fs_err::File::open(path)?).map_err(|e| damaged(path, &e))?;
+    let file = dtkc_source::remote::File::open(path).map_err(|e| ReadError::file(path, e))?;
+    let archive = ZipArchive::new(std::io::BufReader::new(file)).map_err(|e| damaged(path, &e))?;
     let names = archive.file_names().filter_map(Result::ok);
     Ok(names.filter_map(|n| n.strip_suffix(".npy").map(str::to_owned)).collect())
 }

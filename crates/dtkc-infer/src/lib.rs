@@ -40,6 +40,7 @@ mod worker;
 
 pub use assignment::{Assignment, Assignments};
 pub use device::Device;
+pub use dtkc_onnx::MAX_BYTES as MAX_MODEL_BYTES;
 pub use error::InferError;
 pub use features::{FeatureSession, Features};
 pub use item::{Prepare, RawItem};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dtkc_infer::{RawItem, SequenceSpec, Task, Work};
 use dtkc_item::{ItemError, ItemRef, ItemShape, Items};
 use dtkc_source::classes::FolderClasses;
-use dtkc_source::{Body, BodyReader, ListFile, Passed, PassedOver};
+use dtkc_source::{Body, BodyReader, ListFile, Passed, PassedOver, remote};
 
 use crate::error::{LabelError, Result};
 use crate::journal;
@@ -125,6 +125,9 @@ pub fn feed(
         error: None,
     };
     let flow = inputs.visit(&mut feeder)?;
+    if let (None, Some(trouble), false) = (&feeder.error, remote::trouble(), stop()) {
+        return Err(trouble.into());
+    }
     if let Some(error) = feeder.error {
         return Err(error);
     }
@@ -153,6 +156,9 @@ impl Visitor for Feeder<'_> {
     fn found(&mut self, origin: Origin) -> ControlFlow<()> {
         if (self.stop)() || self.error.is_some() {
             return ControlFlow::Break(());
+        }
+        if let Some(trouble) = remote::trouble() {
+            return self.fail(trouble.into());
         }
         if let Err(error) = self.options.replaced.check(&origin, &mut self.looked_at) {
             return self.fail(error);
@@ -235,14 +241,33 @@ impl Feeder<'_> {
         let work = match items[0].origin.table().cloned() {
             Some(table) => name_rows(&table, &mut items, self.options.classes.is_some())
                 .and_then(|()| read_rows(&table, &items, self.options.sequences)),
-            None => Ok(Work::Raw(items.iter_mut().map(|item| self.read(&mut item.origin)).collect())),
+            None => self.read_all(&mut items),
         };
+        // Who waits for a store is told to stop in the middle of it.
+        if (self.stop)() && remote::trouble().is_some() {
+            return ControlFlow::Break(());
+        }
         match work {
             Ok(work) => {
                 self.fed.portions += 1;
                 (self.send)(Task { tag: items, work })
             }
             Err(error) => self.fail(error),
+        }
+    }
+
+    /// Reads what the workers do not read themselves. What a store does not give is no fault of an item: the run ends, and can be
+    /// resumed.
+    fn read_all(&mut self, items: &mut [Item]) -> Result<Work> {
+        let objects = items.iter_mut().filter_map(|item| match &mut item.origin {
+            Origin::Encoded(found) => Some(&mut found.body),
+            _ => None,
+        });
+        self.reader.fetch(objects);
+        let raw = items.iter_mut().map(|item| self.read(&mut item.origin)).collect();
+        match remote::trouble() {
+            Some(trouble) => Err(trouble.into()),
+            None => Ok(Work::Raw(raw)),
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dtkc_image::Limits;
 use dtkc_item::{ImageShape, ItemShape};
+use dtkc_observe::Observer;
 use dtkc_source::parquet::RowColumns;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -72,7 +73,7 @@ impl Settings {
     }
 
     /// Opens the inputs again, as the run did.
-    pub fn open_inputs(&self) -> Result<Inputs> {
+    pub fn open_inputs(&self, observer: &dyn Observer) -> Result<Inputs> {
         let options = match (&self.sequences, self.item()) {
             (Some(sequences), ItemShape::Sequence { dim }) => Some(sequences.options(dim, self.limits())?),
             _ => None,
@@ -84,7 +85,7 @@ impl Settings {
         };
         let (shape, max_bytes, sequences) = (self.item(), self.max_bytes, options.as_ref());
         let wanted = Wanted { shape, max_bytes, sequences, columns: &columns };
-        Inputs::open(&self.inputs, &wanted)
+        Inputs::open(&self.inputs, &wanted, observer)
     }
 }
 

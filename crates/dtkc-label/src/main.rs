@@ -11,5 +11,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     dtkc_dataset::trial::answer_or_enable(|_| ());
     dtkc_cli::interrupt::install();
+    dtkc_store::install(dtkc_cli::interrupt::requested);
     dtkc_cli::run(|| dtkc_cli::parse::<commands::Program>()?.run())
 }

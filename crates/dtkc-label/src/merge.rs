@@ -114,6 +114,7 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
             page,
             &settings,
             &Shown { summary: &summary, picks: &picks, copies: CopyPicks::of(copies.as_ref()) },
+            observer,
         )?;
     }
     Ok(Merged { summary, kind, failed_list, duplicates, interrupted: false })
@@ -155,7 +156,7 @@ fn without_lists(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().filter(|path| !lists.contains(*path)).cloned().collect()
 }
 
-fn write_gallery(page: &Path, settings: &Settings, shown: &Shown<'_>) -> Result<()> {
+fn write_gallery(page: &Path, settings: &Settings, shown: &Shown<'_>, observer: &dyn Observer) -> Result<()> {
     if settings.inputs.iter().any(|input| input == "-") {
         return Err(LabelError::Settings(
             "the inputs were listed on standard input, so --gallery cannot find them again".into(),
@@ -168,7 +169,7 @@ fn write_gallery(page: &Path, settings: &Settings, shown: &Shown<'_>) -> Result<
         min_confidence: settings.layout.min_confidence,
         kind: settings.item().kind(),
     };
-    gallery::write(page, &settings.open_inputs()?, settings.limits(), shown, &about)
+    gallery::write(page, &settings.open_inputs(observer)?, settings.limits(), shown, &about)
 }
 
 fn read_job(part: &Path) -> Result<Job> {

@@ -108,7 +108,7 @@ impl FolderClasses {
         }
         if let Some(known) = self.roots.get_mut(root) {
             known.rule.add(name);
-            known.is_folder |= matches!(found.body, Body::File(_));
+            known.is_folder |= found.body.is_file();
             known.gives |= found.class.is_some();
         }
     }

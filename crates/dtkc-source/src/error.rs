@@ -20,6 +20,9 @@ pub enum SourceError {
         /// What is wrong, as a predicate, and the remedy.
         reason: String,
     },
+    /// A store that cannot be read, with the address.
+    #[error("{0}")]
+    Store(String),
     /// A file that is not what it should be.
     #[error("{path}: {reason}", path = path.display())]
     File {

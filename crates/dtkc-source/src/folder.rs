@@ -17,7 +17,7 @@ use dtkc_item::ItemError;
 
 use crate::reader::read_head;
 use crate::rules::{self, Sought, Verdict};
-use crate::{Body, Found, Passed, Reason, Visitor, order};
+use crate::{Body, Found, Passed, Reason, Visitor, order, remote};
 
 /// How often one folder is entered through links. Folders that link to the next one twice, and so on, would otherwise
 /// have two to the power of their number ways.
@@ -26,6 +26,9 @@ const MAX_LINKS: usize = 100;
 /// Visits the items of a folder and of all folders below it. Links are followed, except back into a folder that is
 /// being walked.
 pub(crate) fn visit(root: &Path, visitor: &mut dyn Visitor) -> ControlFlow<()> {
+    if remote::is(root) {
+        return remote::visit(root, visitor);
+    }
     let sought = visitor.sought();
     walk(root, usize::MAX, &mut |met| match met {
         Met::File(path, below) => match judge(&path, below, sought) {

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use dtkc_item::ItemError;
 
 use crate::parquet::{RowColumns, RowTable};
-use crate::{Reason, Sought, ZipEntry};
+use crate::{Reason, Sought, ZipEntry, remote};
+
+/// What an object counts for whose size nobody said.
+const UNKNOWN: u64 = 1 << 20;
 
 /// One item that was found.
 #[derive(Debug, Clone)]
@@ -54,6 +57,13 @@ pub enum Body {
         /// Whether there is a path beside the place of the image, so that the image may be elsewhere.
         named: bool,
     },
+    /// An object in a store.
+    Object {
+        /// Its address, as the store knows it.
+        url: Box<str>,
+        /// Its bytes, as the listing says; 0 where it was not listed.
+        size: u64,
+    },
     /// Already here (a compressed tar can be read only from front to back).
     Bytes(Vec<u8>),
     /// Should have been an item.
@@ -61,12 +71,27 @@ pub enum Body {
 }
 
 impl Body {
+    /// A file of its own, or an object.
+    pub(crate) fn of_path(path: &Path) -> Self {
+        match path.to_str().filter(|text| remote::is_text(text)) {
+            Some(url) => Self::Object { url: url.into(), size: 0 },
+            None => Self::File(path.to_owned()),
+        }
+    }
+
+    /// Whether it is a file or an object of its own, and no part of another.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File(_) | Self::Object { .. })
+    }
+
     /// How many bytes reading it takes, as far as that is known without opening it.
     pub fn size(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Slice { length, .. } => *length,
             Self::Zip { entry, .. } => entry.size(),
+            Self::Object { size: 0, .. } => UNKNOWN,
+            Self::Object { size, .. } => *size,
             Self::File(_) | Self::Row { .. } | Self::Broken(_) => 0,
         }
     }
@@ -75,7 +100,7 @@ impl Body {
 impl Found {
     /// A file that was named itself.
     pub fn file(path: &Path) -> Self {
-        Self::named(path, Body::File(path.to_owned()))
+        Self::named(path, Body::of_path(path))
     }
 
     /// Something below a folder or an archive.
@@ -86,8 +111,7 @@ impl Found {
 
     /// The full name of something below a folder or an archive.
     fn path_below(root: &Path, name: &str) -> String {
-        let root = root.to_string_lossy();
-        format!("{}/{name}", root.trim_end_matches(std::path::MAIN_SEPARATOR))
+        format!("{}/{name}", shown(root).trim_end_matches(std::path::MAIN_SEPARATOR))
     }
 
     /// Something that cannot be read at all.
@@ -96,7 +120,7 @@ impl Found {
     }
 
     fn named(path: &Path, body: Body) -> Self {
-        Self { path: path.to_string_lossy().into_owned(), place: 0, body, class: None }
+        Self { path: shown(path), place: 0, body, class: None }
     }
 
     /// The name below the folder or archive; the whole path of a file that was named itself.
@@ -108,6 +132,12 @@ impl Found {
     pub fn root(&self) -> Option<&str> {
         self.path.get(..self.place.checked_sub(1)?)
     }
+}
+
+/// A path as people see it. What is secret in an address does not get into tables.
+fn shown(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    if remote::is_text(&text) { remote::Shown(&text).to_string() } else { text.into_owned() }
 }
 
 /// Something that is passed over.
@@ -185,5 +215,7 @@ mod tests {
         assert_eq!((found.path.as_str(), found.name(), found.root()), ("/1.png", "1.png", Some("")));
         let found = Found::file(Path::new("x/1.png"));
         assert_eq!((found.name(), found.root()), ("x/1.png", None));
+        let found = Found::below(Path::new("https://h/a.tar?sign=s"), "1.png", Body::Bytes(vec![]));
+        assert_eq!((found.path.as_str(), found.name()), ("https://h/a.tar/1.png", "1.png"));
     }
 }

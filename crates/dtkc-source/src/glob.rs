@@ -7,7 +7,8 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::folder::{self, Met};
 use crate::input::visit_named;
-use crate::{Found, SourceError, Visitor};
+use crate::rules::is_hidden;
+use crate::{Found, SourceError, Visitor, remote};
 
 const SPECIAL: [char; 4] = ['*', '?', '[', '{'];
 
@@ -27,6 +28,9 @@ pub struct Pattern {
 impl Pattern {
     /// Reads a pattern; the folder before its first special character must be there.
     pub fn new(text: &str) -> Result<Self, SourceError> {
+        if remote::is_text(text) {
+            return Self::of_objects(text);
+        }
         let path = Path::new(text);
         let plain = |part: &Component<'_>| !is_pattern(&part.as_os_str().to_string_lossy());
         let base: PathBuf = path.components().take_while(plain).collect();
@@ -38,6 +42,23 @@ impl Pattern {
             return Err(SourceError::input(text, format!("matches nothing: {} is not a folder", base.display())));
         }
         let max_depth = if text.contains("**") { usize::MAX } else { rest.saturating_sub(1) };
+        Ok(Self { base, max_depth, matcher: glob.compile_matcher() })
+    }
+
+    /// A pattern of addresses: the folder is the part before the first special character, up to a `/`.
+    fn of_objects(text: &str) -> Result<Self, SourceError> {
+        let special = text.find(SPECIAL).unwrap_or(text.len());
+        let slash = text[..special].rfind('/').unwrap_or(0);
+        let start = text.find("://").map_or(0, |colon| colon + 3);
+        if slash < start {
+            let reason =
+                "has its special characters in the name of the bucket; name the bucket, and a pattern below it";
+            return Err(SourceError::input(text, reason));
+        }
+        let (base, rest) = (PathBuf::from(&text[..slash]), &text[slash + 1..]);
+        let glob = GlobBuilder::new(text).literal_separator(true).build();
+        let glob = glob.map_err(|e| SourceError::input(text, format!("is not a valid pattern ({})", e.kind())))?;
+        let max_depth = if text.contains("**") { usize::MAX } else { rest.matches('/').count() };
         Ok(Self { base, max_depth, matcher: glob.compile_matcher() })
     }
 
@@ -59,6 +80,9 @@ impl Pattern {
 
     /// Whether the pattern names this file, which need not be there yet, however it is spelled.
     pub fn names(&self, path: &Path) -> bool {
+        if remote::is(path) || remote::is(&self.base) {
+            return self.matcher.is_match(path);
+        }
         let (path, base) = (dtkc_files::real(path), dtkc_files::real(&self.base));
         let Ok(below) = path.strip_prefix(&base) else { return false };
         let path = self.base.join(below);
@@ -68,6 +92,16 @@ impl Pattern {
     /// Shows every file that matches to `seen`, and every folder that could not be read. What does not match is not
     /// passed over: nobody asked for it.
     pub(crate) fn each(&self, seen: &mut dyn FnMut(Result<&Path, Found>) -> ControlFlow<()>) -> ControlFlow<()> {
+        if remote::is(&self.base) {
+            let listed = remote::each_object(&self.base, self.max_depth > 0, &mut |_, url, _| {
+                let hidden = url[self.base.as_os_str().len()..].split('/').any(|part| is_hidden(part.as_bytes()));
+                match !hidden && self.matcher.is_match(url) {
+                    true => seen(Ok(Path::new(url))),
+                    false => ControlFlow::Continue(()),
+                }
+            });
+            return listed.unwrap_or_else(|error| seen(Err(folder::unlistable(&self.base, "", &error))));
+        }
         folder::walk(&self.base, self.max_depth, &mut |met| match met {
             Met::File(path, _) => {
                 let path = path.strip_prefix(".").unwrap_or(&path);

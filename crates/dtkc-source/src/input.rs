@@ -9,6 +9,7 @@ use dtkc_item::ItemError;
 use crate::archive::{FileKind, kind_of, tar, zip};
 use crate::glob::{self, Pattern};
 use crate::list::List;
+use crate::remote::{self, At, Shown};
 use crate::rules::has_image_extension;
 use crate::{Body, Found, SourceError, Visitor, folder, parquet, ranges};
 
@@ -40,6 +41,9 @@ impl Input {
             return Ok(Self::List(List::default()));
         }
         let path = Path::new(text);
+        if remote::is_text(text) {
+            return Self::of_address(text);
+        }
         match fs_err::metadata(path) {
             Ok(meta) if meta.is_dir() => Ok(Self::Folder(path.to_owned())),
             Ok(meta) if meta.is_file() => Self::of_file(path),
@@ -51,6 +55,19 @@ impl Input {
                 Err(SourceError::input(text, "does not exist; check the path"))
             }
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// An address. A pattern is one unless an object is called so.
+    fn of_address(text: &str) -> Result<Self, SourceError> {
+        let path = Path::new(text);
+        match remote::at(path) {
+            Ok(At::Folder) => Ok(Self::Folder(path.to_owned())),
+            Ok(At::File(_) | At::Other) => Self::of_file(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && remote::is_pattern(text) => {
+                Ok(Self::Glob(Pattern::new(text)?))
+            }
+            Err(error) => Err(SourceError::Store(format!("{}: {error}", Shown(text)))),
         }
     }
 
@@ -85,19 +102,20 @@ impl Input {
         })
     }
 
-    /// The folder that is walked, if one is: nothing should be written into it meanwhile.
+    /// The folder on the disk that is walked, if one is: nothing should be written into it meanwhile.
     pub fn folder(&self) -> Option<&Path> {
-        match self {
-            Self::Folder(path) => Some(path),
+        let folder = match self {
+            Self::Folder(path) => Some(path.as_path()),
             Self::Glob(pattern) => Some(pattern.base()),
             _ => None,
-        }
+        };
+        folder.filter(|folder| !remote::is(folder))
     }
 }
 
 /// The texts that one with ranges of numbers such as `{000..099}` stands for, unless a file is called so; else itself.
 pub fn expand_ranges(text: &str) -> Result<Vec<String>, SourceError> {
-    match ranges::expand(text).filter(|_| !Path::new(text).exists()) {
+    match ranges::expand(text).filter(|_| remote::is_text(text) || !Path::new(text).exists()) {
         Some(texts) => texts,
         None => Ok(vec![text.to_owned()]),
     }
@@ -123,7 +141,7 @@ pub fn expand(text: &Path) -> Result<Vec<PathBuf>, SourceError> {
         if paths.is_empty() {
             return Err(SourceError::input("-", "names no files; write one path per line"));
         }
-    } else if glob::is_pattern(&shown) && !text.exists() {
+    } else if is_open_pattern(text, &shown)? {
         let mut unreadable = None;
         let _ = Pattern::new(&shown)?.each(&mut |path| match path {
             Ok(path) => keep(path),
@@ -144,12 +162,31 @@ pub fn expand(text: &Path) -> Result<Vec<PathBuf>, SourceError> {
     Ok(paths)
 }
 
+/// Whether a text is a pattern, and not the name of something that is there.
+fn is_open_pattern(path: &Path, text: &str) -> Result<bool, SourceError> {
+    if !remote::is_text(text) {
+        return Ok(glob::is_pattern(text) && !path.exists());
+    }
+    if !remote::is_pattern(text) {
+        return Ok(false);
+    }
+    match remote::at(path) {
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(SourceError::Store(format!("{}: {error}", Shown(text)))),
+    }
+}
+
 /// Visits one path that a pattern or a list names: an archive is opened, a folder is walked, any other file counts as an
 /// item. What cannot be opened fails alone. A file with the name of an image is left to whoever reads it.
 pub(crate) fn visit_named(path: &Path, max_bytes: u64, visitor: &mut dyn Visitor) -> ControlFlow<()> {
-    let kind = match std::fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => return folder::visit(path, visitor),
-        Ok(meta) if !meta.is_file() => return visitor.found(Found::broken(path, ItemError::not_a_file())),
+    // What has the name of an image in a store is not asked for twice.
+    if remote::is(path) && has_image_extension(path) {
+        return visitor.found(Found::file(path));
+    }
+    let kind = match remote::at(path) {
+        Ok(At::Folder) => return folder::visit(path, visitor),
+        Ok(At::Other) => return visitor.found(Found::broken(path, ItemError::not_a_file())),
         Ok(_) if !has_image_extension(path) => match visitor.named(path) {
             Some(flow) => return flow,
             None => kind_of(path).unwrap_or(FileKind::Other),

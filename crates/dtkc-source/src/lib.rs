@@ -15,6 +15,7 @@
 //! | names from archives and tables are made relative and fit to be shown; they are never paths to write to | `archive/name.rs` |
 //! | the class of an item is the first folder below what all have in common and below `train`, `test` | [`classes`] |
 //! | where a tar holds `.cls` or `.json` beside an image, or a Parquet file a column of that name, that is its class | `archive/sample.rs`, [`parquet`] |
+//! | a folder in a store is the objects whose names begin with its own, by the rules of folders | [`remote`] |
 //! | what is named by itself, in a list or by a pattern is an item whatever its name says | [`Input`] |
 //! | whatever is passed over is told, with the reason | [`Visitor::passed`] |
 //!
@@ -25,6 +26,7 @@
 pub mod classes;
 pub mod order;
 pub mod parquet;
+pub mod remote;
 pub mod rules;
 pub mod unpack;
 

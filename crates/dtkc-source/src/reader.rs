@@ -1,6 +1,5 @@
 //! Bytes of items, never more than allowed.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use dtkc_item::{ItemError, read_file};
 
 use crate::Body;
 use crate::parquet::{RowReader, no_image};
+use crate::remote::{self, FetchError, File};
 
 /// Reads bodies. Keeps the last archive and the last table open.
 #[derive(Debug)]
@@ -43,8 +43,22 @@ impl BodyReader {
                 };
                 reader.read(*group, *row, self.max_bytes)?.ok_or_else(|| no_image(*named))
             }
+            Body::Object { url, .. } => fetch(&[url], self.max_bytes).remove(0),
             Body::Bytes(bytes) => Ok(std::mem::take(bytes)),
             Body::Broken(error) => Err(error.clone()),
+        }
+    }
+
+    /// Reads the objects among several bodies side by side, so that [`BodyReader::read`] finds them in memory.
+    pub fn fetch<'a>(&self, bodies: impl IntoIterator<Item = &'a mut Body>) {
+        let objects: Vec<&mut Body> = bodies.into_iter().filter(|body| matches!(body, Body::Object { .. })).collect();
+        let urls: Vec<Box<str>> = objects
+            .iter()
+            .filter_map(|body| if let Body::Object { url, .. } = body { Some(url.clone()) } else { None })
+            .collect();
+        let urls: Vec<&str> = urls.iter().map(|url| &**url).collect();
+        for (body, fetched) in objects.into_iter().zip(fetch(&urls, self.max_bytes)) {
+            *body = fetched.map_or_else(Body::Broken, Body::Bytes);
         }
     }
 
@@ -57,11 +71,34 @@ impl BodyReader {
     }
 }
 
-/// The first bytes of a file as it lies on the disk.
+/// The first bytes of a file as it lies on the disk, or of an object.
 pub fn read_head(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    read_from(File::open(path), most)
+}
+
+/// The first bytes of what was opened.
+pub(crate) fn read_from(file: io::Result<File>, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(most);
-    File::open(path)?.take(most as u64).read_to_end(&mut bytes)?;
+    file?.take(most as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// The bytes of several objects.
+fn fetch(urls: &[&str], max_bytes: u64) -> Vec<Result<Vec<u8>, ItemError>> {
+    if urls.is_empty() {
+        return Vec::new();
+    }
+    let stores = match remote::stores() {
+        Ok(stores) => stores,
+        Err(error) => return urls.iter().map(|_| Err(ItemError::unreadable(&error))).collect(),
+    };
+    let fetched = stores.fetch(urls, max_bytes).into_iter().zip(urls);
+    let answer = |(fetched, url): (Result<Vec<u8>, FetchError>, &&str)| match fetched {
+        Ok(bytes) => ItemError::check_bytes(bytes.len() as u64, max_bytes).map(|()| bytes),
+        Err(FetchError::TooLarge(size)) => ItemError::check_bytes(size, max_bytes).map(|()| Vec::new()),
+        Err(FetchError::Io(error)) => Err(ItemError::unreadable(remote::noted(url, error))),
+    };
+    fetched.map(answer).collect()
 }
 
 fn read_slice(file: &mut NearFile, offset: u64, length: u64, max_bytes: u64) -> Result<Vec<u8>, ItemError> {

@@ -1,11 +1,12 @@
 //! Files as byte streams, unpacked on the way where they are compressed.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::MultiGzDecoder;
+
+use crate::remote::File;
 
 /// Bytes asked from the operating system at a time.
 const BUFFER: usize = 256 << 10;
@@ -33,7 +34,7 @@ pub fn packing(head: &[u8]) -> Packing {
     }
 }
 
-/// Opens a file as what is in it. Errors do not name the file: whoever reads it knows it.
+/// Opens a file or an object as what is in it. Errors do not name the file: whoever reads it knows it.
 pub fn open(path: &Path) -> io::Result<Stream> {
     let mut reader = BufReader::with_capacity(BUFFER, File::open(path)?);
     Ok(match packing(reader.fill_buf()?) {

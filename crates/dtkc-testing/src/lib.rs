@@ -6,6 +6,7 @@
 //! - [`parquet`]: tables with an image in every row.
 //! - [`drawing`], [`Noise`]: images and numbers that are the same in every run.
 //! - [`wait_for`], [`wait_until`]: for what another process does, whatever the machine's speed.
+//! - [`store`]: a local S3 server of others.
 //! - `browser` (with the feature of that name): a real browser that opens pages.
 //! - `model` (with the feature of that name): a small model file.
 
@@ -19,6 +20,7 @@ pub mod hostile;
 #[cfg(feature = "model")]
 pub mod model;
 pub mod parquet;
+pub mod store;
 
 mod noise;
 mod place;

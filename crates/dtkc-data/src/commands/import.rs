@@ -12,18 +12,20 @@ use dtkc_formats::sequences::sound::milliseconds;
 use dtkc_image::Limits;
 use dtkc_item::{Color, Resize};
 
+use super::outgoing::Outgoing;
 use super::{ForceArgs, StorageArgs, report};
 
 /// Flags of `import`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Folders, archives, data files, quoted patterns, or - for a list of paths; several are joined
+    /// Folders, archives, data files, quoted patterns, addresses (s3://, gs://, az://, https://), or - for a list of paths;
+    /// several are joined
     #[arg(required = true, value_name = "SOURCE")]
-    sources: Vec<PathBuf>,
-    /// The dataset file to write
+    pub sources: Vec<PathBuf>,
+    /// The dataset file to write, here or in a store
     #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    pub out: PathBuf,
     #[command(flatten)]
     look: LookArgs,
     /// Take the folder that an image lies in as its label
@@ -49,7 +51,7 @@ pub struct Args {
     #[command(flatten)]
     sequences: SequenceArgs,
     #[command(flatten)]
-    common: CommonArgs,
+    pub common: CommonArgs,
 }
 
 /// Headings in the help.
@@ -174,7 +176,7 @@ pub struct CommonArgs {
     #[command(flatten)]
     storage: StorageArgs,
     #[command(flatten)]
-    force: ForceArgs,
+    pub force: ForceArgs,
     #[command(flatten)]
     limits: LimitArgs,
     /// Print the summary as JSON
@@ -206,6 +208,9 @@ Examples:
   dtkc-data import 'train-*.parquet' --size 32x32 --out train.h5
   dtkc-data import rows.parquet --image-column scan --label-column finding --out scans.h5
   dtkc-data import 'shard-{000..099}.tar' --out set.h5
+  dtkc-data import s3://bucket/photos/ --size 64x64 --out photos.h5
+  dtkc-data import 's3://bucket/train-*.parquet' --size 32x32 --out s3://bucket/train.h5
+  dtkc-data import https://example.com/images.tar --out images.h5
   dtkc-data import train-images-idx3-ubyte.gz t10k-images-idx3-ubyte.gz --out mnist.h5
   dtkc-data import train_32x32.mat test_32x32.mat --out svhn.h5
   dtkc-data import usps.h5 --out usps-dtkc.h5
@@ -225,6 +230,7 @@ the first folder below what all images have in common and below train, test and 
 A bad image is skipped and listed in FILE.skipped.csv, a file that is no image is passed over and listed in
 FILE.passed-over.csv. Nothing is written unless all went well, never over one of the sources, and never
 into a folder that is read.
+Credentials for stores come from the usual environment (AWS_..., GOOGLE_..., AZURE_...): docs/stores.md.
 Where labels are exactly -1 and 1 they are two classes; other negative labels mean unlabelled.";
 
 /// Runs the command.
@@ -233,7 +239,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     if args.labels_from_folders && args.format == Some(Format::Coil) {
         return Err(Usage("--labels-from-folders and --format coil contradict each other".into()).into());
     }
-    let mut options = ImportOptions::new(&args.out);
+    let delivery = Outgoing::of(&args)?;
+    let mut options = ImportOptions::new(delivery.as_ref().map_or_else(|| args.out.clone(), Outgoing::target));
     args.common.apply(&mut options);
     options.name = args.name;
     options.format = args.format;
@@ -247,6 +254,10 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         sound: args.sequences.sound(),
         ..options.read
     };
-    let summary = import(&args.sources, &options, &Terminal::new(args.common.quiet)).map_err(report::failed)?;
+    let terminal = Terminal::new(args.common.quiet);
+    let mut summary = import(&args.sources, &options, &terminal).map_err(report::failed)?;
+    if let Some(delivery) = delivery {
+        delivery.send(&mut summary, &terminal)?;
+    }
     report::done(&summary, args.common.json, args.common.quiet)
 }

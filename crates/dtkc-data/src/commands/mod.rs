@@ -6,6 +6,7 @@ mod fetch;
 mod import;
 mod info;
 mod merge;
+mod outgoing;
 mod preview;
 mod report;
 mod scan;

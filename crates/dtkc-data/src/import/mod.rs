@@ -7,6 +7,7 @@
 pub mod shape;
 
 mod classes;
+mod downloads;
 mod error;
 mod foreign;
 mod output;

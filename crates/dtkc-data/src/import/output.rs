@@ -6,6 +6,7 @@ use dtkc_files::{Refused, Sources, refuse_existing};
 
 use dtkc_formats::detect::{Format, Input};
 use dtkc_formats::{idx, npy};
+use dtkc_source::remote;
 
 use super::ImportError;
 
@@ -30,7 +31,12 @@ pub fn check_place(out: &Path) -> Result<(), ImportError> {
 
 /// What can be said against an output as soon as the command line is known.
 pub fn check_given(sources: &[PathBuf], out: &Path, force: bool) -> Result<(), ImportError> {
-    Ok(Sources::of(sources).check(out, force)?)
+    Ok(local(sources).check(out, force)?)
+}
+
+/// The sources that are on the disk; what lies in a store is no file that could be replaced.
+fn local(sources: &[PathBuf]) -> Sources {
+    Sources::of(sources.iter().filter(|source| !remote::is(source)))
 }
 
 /// The paths that patterns and lists stand for.
@@ -41,12 +47,13 @@ pub fn expand(sources: &[PathBuf]) -> Result<Vec<PathBuf>, ImportError> {
 /// What can be said against an output when everything that will be read is known: files that a pattern or a list names,
 /// labels that lie beside images, and what links in a folder lead to.
 pub fn check_found(paths: &[PathBuf], inputs: &[Input], out: &Path) -> Result<(), ImportError> {
-    let mut sources = Sources::of(paths);
+    let mut sources = local(paths);
     for input in inputs {
         match input {
             // An output that is not there yet is none of them.
             Input::Folder(_, listing) if out.exists() => listing.files().for_each(|file| sources.add(file)),
             Input::Folder(..) => {}
+            Input::File(path, _) if remote::is(path) => {}
             Input::File(path, format) => {
                 sources.add(path);
                 let labels = match format {

@@ -12,10 +12,11 @@ use dtkc_formats::sequences::missing::{Missing, Unfit};
 use dtkc_formats::{Importer, LabelsFrom};
 use dtkc_item::ItemError;
 use dtkc_observe::Observer;
-use dtkc_source::{PassedOver, Reason};
+use dtkc_source::{PassedOver, Reason, remote};
 
 use super::ImportError;
 use super::classes::{Fate, Known, Relabel};
+use super::downloads::Downloads;
 use super::output;
 use super::pipeline::{self, Item, Pipeline, Ready};
 use super::shape::Wanted;
@@ -78,12 +79,32 @@ impl ImportOptions {
 /// Imports sources into one dataset file, which appears whole or not at all. The observer is told of every item, and
 /// asked before each whether to stop.
 pub fn import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observer) -> Result<Summary, ImportError> {
+    let imported = try_import(paths, options, observer);
+    match (imported, remote::trouble()) {
+        (Err(_), Some(_)) if observer.stop() => Err(ImportError::Interrupted("nothing was written".into())),
+        (_, Some(trouble)) => Err(trouble.into()),
+        (imported, None) => imported,
+    }
+}
+
+fn try_import(paths: &[PathBuf], options: &ImportOptions, observer: &dyn Observer) -> Result<Summary, ImportError> {
     let started = Instant::now();
     output::check_place(&options.out)?;
     output::check_given(paths, &options.out, options.force)?;
-    let expanded = output::expand(paths)?;
-    let inputs = detect::detect(&expanded, options.format, options.read.limits)?;
-    output::check_found(&expanded, &inputs, &options.out)?;
+    let downloads = Downloads::bring(output::expand(paths)?, options, observer)?;
+    import_files(paths, &downloads.paths, options, observer, started).map_err(|error| downloads.as_given(error))
+}
+
+/// Imports what is on the disk, or is read where it is; `paths` are the sources as given.
+fn import_files(
+    paths: &[PathBuf],
+    expanded: &[PathBuf],
+    options: &ImportOptions,
+    observer: &dyn Observer,
+    started: Instant,
+) -> Result<Summary, ImportError> {
+    let inputs = detect::detect(expanded, options.format, options.read.limits)?;
+    output::check_found(expanded, &inputs, &options.out)?;
     let name = options.name.clone().unwrap_or_else(|| name_of(&inputs));
     let mut read = ReadOptions { hdf5: Some(super::foreign::open), ..options.read.clone() };
     if options.format == Some(Format::Coil) {

@@ -50,6 +50,9 @@ fn stem(path: &Path) -> String {
 impl<'a> Candidate<'a> {
     fn open(path: &'a Path) -> Result<Self, DataError> {
         let metadata = std::fs::metadata(path).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound if path.to_string_lossy().contains("://") => {
+                DataError::InStore { path: path.to_owned() }
+            }
             std::io::ErrorKind::NotFound => DataError::Missing { path: path.to_owned() },
             kind => DataError::Io(std::io::Error::new(kind, format!("cannot read {}: {e}", path.display()))),
         })?;

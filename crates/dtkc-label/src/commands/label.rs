@@ -16,8 +16,10 @@ use dtkc_label::sequences::SequenceSettings;
 use dtkc_label::shard::Shard;
 use dtkc_label::sort::How;
 use dtkc_source::parquet::RowColumns;
+use dtkc_source::remote;
 use serde_json::json;
 
+use super::outgoing::{May, Outgoing};
 use super::{failed, report};
 
 pub const EXAMPLES: &str = "\
@@ -29,6 +31,7 @@ Examples:
   dtkc-label --model animals.onnx --input 'shard-{000..099}.tar' --output labels.csv
   dtkc-label --model animals.onnx --input photos/ --output labels.csv --sort-into sorted --min-confidence 0.8
   dtkc-label --model animals.onnx --input photos/ --output labels.csv --duplicates --gallery clusters.html
+  dtkc-label --model animals.onnx --input s3://bucket/photos/ --output s3://bucket/labels.parquet
   find /data -name '*.jpg' | dtkc-label --model animals.onnx --input - --output -
   dtkc-label --model mnist --input digits.h5 --output part-2.csv --shard 2/8
   dtkc-label merge part-*.csv --output labels.csv
@@ -39,6 +42,8 @@ in every row, datasets (.h5), or - for a list of paths on standard input. {000..
 one by their first bytes; hidden files are passed over, and what is passed over is listed in OUT.passed-over.csv.
 A model for sequences takes datasets, tables (.csv, .tsv), .ts, .npz, .npy and .parquet files, and folders or archives
 of tables or sounds that are one sequence each, read as `dtkc-data import` reads them.
+An output in a store is made on this machine (in DTKC_WORK_DIR, else ~/.local/state/dtkc) and sent when it is whole;
+credentials come from the usual environment (AWS_..., GOOGLE_..., AZURE_...): docs/stores.md.
 Ctrl-C leaves a valid output with the rows so far; the same command with --resume goes on.
 An output that exists is replaced with --force only, one of the inputs never, and none goes into a
 folder that is read. A second run on the same output is refused, and told whose it is.
@@ -48,15 +53,16 @@ Exit codes: 0 done, 1 failed (or images failed and --strict), 2 wrong flags, 130
 
 #[derive(Args)]
 pub struct LabelArgs {
-    /// Model file, or the name of a bundled model (mnist, glyphs)
+    /// Model file, here or in a store, or the name of a bundled model (mnist, glyphs)
     #[arg(short, long, value_name = "MODEL")]
     model: PathBuf,
 
-    /// Folder, file, pattern, archive, dataset, or - for a list of paths; may be repeated
+    /// Folder, file, pattern, archive, dataset, address (s3://, gs://, az://, https://), or - for a list of paths; may be
+    /// repeated
     #[arg(short, long = "input", value_name = "SRC", required = true, num_args = 1.., allow_hyphen_values = false)]
     inputs: Vec<String>,
 
-    /// File that ends in .csv, .jsonl, .parquet or .h5, or - for standard output
+    /// File that ends in .csv, .jsonl, .parquet or .h5, here or in a store, or - for standard output
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 
@@ -258,9 +264,35 @@ fn probability(text: &str) -> Result<f32, String> {
 
 impl LabelArgs {
     pub fn run(self) -> anyhow::Result<()> {
-        let options = self.options()?;
+        let terminal = Terminal::new(self.quiet);
+        let local = [("--gallery", &self.gallery), ("--failed", &self.failed), ("--sort-into", &self.sort_into)];
+        if let Some((flag, _)) = local.into_iter().find(|(_, path)| path.as_deref().is_some_and(remote::is)) {
+            return Err(Usage(format!("{flag} goes to this machine; only --output may be in a store")).into());
+        }
+        let may = May { force: self.force, resume: self.resume };
+        let outgoing = Outgoing::of(&self.output, &self.inputs, may, &terminal)?;
+        let options = match (self.options(outgoing.as_ref()), &outgoing) {
+            (Err(error), Some(outgoing)) => return Err(outgoing.unfinished(error)),
+            (options, _) => options?,
+        };
         let kind = options.model.shape().kind();
-        let outcome = dtkc_label::label(&options, &Terminal::new(self.quiet)).map_err(failed)?;
+        let labelled = dtkc_label::label(&options, &terminal).map_err(failed);
+        let mut outcome = match (labelled, &outgoing) {
+            (Err(error), Some(outgoing)) => return Err(outgoing.unfinished(error)),
+            (labelled, _) => labelled?,
+        };
+        if let Some(outgoing) = outgoing.as_ref().filter(|_| !outcome.fed.stopped) {
+            match outgoing.is_there(outcome.complete_already) {
+                true => outgoing.leave(),
+                false => outgoing.send(&terminal)?,
+            }
+            for list in [&mut outcome.failed_list, &mut outcome.passed_list] {
+                *list = list.as_ref().map(|path| outgoing.given(path));
+            }
+            if let Some(counts) = &mut outcome.duplicates {
+                counts.table = outgoing.given(&counts.table);
+            }
+        }
         let to_stream = matches!(options.output, Output::Stream(_));
         if self.json {
             let more = json!({
@@ -275,11 +307,11 @@ impl LabelArgs {
             self.say_done(&outcome, kind);
         }
         report::warn_failures(&outcome.summary, kind, outcome.failed_list.as_deref());
-        self.end(&outcome, kind)
+        self.end(&outcome, kind, outgoing.as_ref())
     }
 
-    fn options(&self) -> anyhow::Result<LabelOptions> {
-        let output = self.output()?;
+    fn options(&self, outgoing: Option<&Outgoing>) -> anyhow::Result<LabelOptions> {
+        let output = self.output(outgoing)?;
         let to_stream = matches!(output, Output::Stream(_));
         if to_stream && self.json {
             return Err(
@@ -291,7 +323,7 @@ impl LabelArgs {
                 Usage("--resume needs an output file; rows on standard output cannot be continued".into()).into()
             );
         }
-        let mut model = ModelFile::open(&self.model)?;
+        let mut model = self.open_model()?;
         if let Some(names) = &self.names {
             model.rename(&Names::read(names, model.clusters()).context("--names")?);
         }
@@ -330,12 +362,27 @@ impl LabelArgs {
         })
     }
 
-    fn output(&self) -> anyhow::Result<Output> {
+    /// The model, from this machine or from a store.
+    fn open_model(&self) -> anyhow::Result<ModelFile> {
+        if !remote::is(&self.model) {
+            return Ok(ModelFile::open(&self.model)?);
+        }
+        let url = self.model.to_string_lossy();
+        let shown = remote::Shown(&url).to_string();
+        let bytes = dtkc_store::read(&url, dtkc_infer::MAX_MODEL_BYTES).with_context(|| shown.clone())?;
+        let mut model = ModelFile::from_bytes(&shown, bytes)?;
+        let name = dtkc_store::work::last_part(&url);
+        model.set_name(name.strip_suffix(".onnx").unwrap_or(&name));
+        Ok(model)
+    }
+
+    fn output(&self, outgoing: Option<&Outgoing>) -> anyhow::Result<Output> {
         if self.output.as_os_str() == "-" {
             return Ok(Output::Stream(self.format));
         }
         let format = Format::of(&self.output).map_err(|e| Usage(e.to_string()))?;
-        Ok(Output::File(self.output.clone(), format))
+        let target = outgoing.map_or_else(|| self.output.clone(), Outgoing::target);
+        Ok(Output::File(target, format))
     }
 
     fn say_done(&self, outcome: &Outcome, kind: ItemKind) {
@@ -369,13 +416,17 @@ impl LabelArgs {
     }
 
     /// The exit code.
-    fn end(&self, outcome: &Outcome, kind: ItemKind) -> anyhow::Result<()> {
+    fn end(&self, outcome: &Outcome, kind: ItemKind, outgoing: Option<&Outgoing>) -> anyhow::Result<()> {
         let (images, failed) = (outcome.summary.images, outcome.summary.failed);
         if outcome.fed.stopped {
             let rows = dtkc_human::count(images);
-            let text = match self.output.as_os_str() == "-" {
-                true => format!("after {rows} {kind}"),
-                false => format!(
+            let text = match (self.output.as_os_str() == "-", outgoing) {
+                (true, _) => format!("after {rows} {kind}"),
+                (false, Some(outgoing)) => format!(
+                    "nothing was sent; the {rows} {kind} so far are kept in {}, and the same command with --resume goes on",
+                    outgoing.folder().display()
+                ),
+                (false, None) => format!(
                     "{} holds the {rows} {kind} so far; the same command with --resume goes on",
                     self.output.display()
                 ),

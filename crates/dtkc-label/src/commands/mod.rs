@@ -2,6 +2,7 @@
 
 mod label;
 mod merge;
+mod outgoing;
 mod report;
 
 use clap::{Parser, Subcommand};
@@ -36,6 +37,10 @@ impl Program {
 
 /// Keeps apart what ends with different exit codes; a closed pipe must be seen as the system's error that it is.
 fn failed(error: LabelError) -> anyhow::Error {
+    // Who waits for a store and asks to stop is not told that the store failed.
+    if dtkc_cli::interrupt::requested() && dtkc_source::remote::trouble().is_some() {
+        return dtkc_cli::exit::Interrupted("before the store had answered".into()).into();
+    }
     match error {
         LabelError::Usage(text) => dtkc_cli::Usage(text).into(),
         LabelError::Io(error) => error.into(),

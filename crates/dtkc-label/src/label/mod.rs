@@ -106,7 +106,7 @@ pub struct Outcome {
 /// Runs to the end, or until the observer asks for a stop; what is done by then is kept.
 pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome> {
     let settings = check::settings(options);
-    let inputs = settings.open_inputs()?;
+    let inputs = settings.open_inputs(observer)?;
     check::check(options, &inputs)?;
     let lock = match &options.output {
         Output::File(path, _) => journal::lock(path)?,

@@ -53,6 +53,11 @@ impl Table {
         Ok(Self { path: path.to_string_lossy().into_owned(), dataset, offsets, truth: OnceLock::new() })
     }
 
+    /// The same under the name that the user gave.
+    pub fn called(self, name: &str) -> Self {
+        Self { path: name.to_owned(), ..self }
+    }
+
     /// Opens a dataset of images of any size.
     pub fn of_images(path: &Path) -> Result<Self> {
         Self::open(path, ItemShape::Image(ImageShape { height: 1, width: 1, channels: 1 }))

@@ -5,6 +5,7 @@
 //! `--resume` and `merge` rest on that.
 
 mod dataset;
+mod downloads;
 mod sequences;
 
 use std::ops::ControlFlow;
@@ -19,6 +20,11 @@ use dtkc_source::parquet::{self, ImageRows, RowColumns};
 use dtkc_source::{Body, FileKind, Found, Input, Passed, Pattern, SourceError, expand_ranges, kind_of};
 pub use sequences::{Sequence, SequenceFiles};
 
+use dtkc_observe::Observer;
+use dtkc_source::remote::{self, At};
+use tempfile::TempDir;
+
+use self::downloads::Downloads;
 use crate::error::Result;
 use crate::sequences::SequenceOptions;
 
@@ -67,7 +73,7 @@ impl Origin {
                 Body::File(path) => Some(path),
                 Body::Slice { archive, .. } | Body::Zip { archive, .. } => Some(archive),
                 Body::Row { table, .. } => Some(&table.path),
-                Body::Bytes(_) | Body::Broken(_) => None,
+                Body::Object { .. } | Body::Bytes(_) | Body::Broken(_) => None,
             },
         }
     }
@@ -106,6 +112,8 @@ pub struct Inputs {
     inputs: Vec<LabelInput>,
     max_bytes: u64,
     columns: RowColumns,
+    /// Files that had to be brought: they go with the inputs.
+    _downloads: Option<TempDir>,
 }
 
 enum LabelInput {
@@ -129,11 +137,12 @@ pub struct Wanted<'a> {
 impl Inputs {
     /// Looks at each input, and refuses what is not there, cannot be opened or holds items of another kind before any
     /// work is done.
-    pub fn open(texts: &[String], wanted: &Wanted<'_>) -> Result<Self> {
+    pub fn open(texts: &[String], wanted: &Wanted<'_>, observer: &dyn Observer) -> Result<Self> {
+        let mut downloads = Downloads::new(observer);
         let mut inputs = Vec::new();
         for text in texts {
             for text in expand_ranges(text)? {
-                inputs.push(LabelInput::open(&text, wanted)?);
+                inputs.push(LabelInput::open(&text, wanted, &mut downloads)?);
             }
         }
         let (max_bytes, columns) = (wanted.max_bytes, wanted.columns.clone());
@@ -141,7 +150,7 @@ impl Inputs {
         if inputs.iter().filter(is_list).count() > 1 {
             return Err(SourceError::input("-", "is named twice; standard input can be read once").into());
         }
-        Ok(Self { inputs, max_bytes, columns })
+        Ok(Self { inputs, max_bytes, columns, _downloads: downloads.keep() })
     }
 
     /// Shows every item to `visitor`, in order, until it has seen enough.
@@ -201,15 +210,15 @@ impl Inputs {
 
     /// Files and folders that are named directly: nothing may be written over or into them.
     pub fn sources(&self) -> Sources {
-        let mut sources = Sources::of(self.inputs.iter().filter_map(|input| match input {
+        let paths = self.inputs.iter().filter_map(|input| match input {
             LabelInput::Dataset(table) => Some(Path::new(table.path())),
             LabelInput::Encoded(
                 Input::Folder(path) | Input::File(path) | Input::Zip(path) | Input::Tar(path) | Input::Parquet(path),
             ) => Some(path),
             LabelInput::Encoded(Input::Glob(_) | Input::List(_)) | LabelInput::Sequences(_) => None,
-        }));
-        self.files().flat_map(SequenceFiles::places).for_each(|path| sources.add(path));
-        sources
+        });
+        let paths = paths.chain(self.files().flat_map(SequenceFiles::places));
+        Sources::of(paths.filter(|path| !remote::is(path)))
     }
 
     /// Patterns.
@@ -235,13 +244,17 @@ impl Inputs {
 }
 
 impl LabelInput {
-    fn open(text: &str, wanted: &Wanted<'_>) -> Result<Self> {
+    fn open(text: &str, wanted: &Wanted<'_>, downloads: &mut Downloads<'_>) -> Result<Self> {
         let path = Path::new(text);
         match wanted.sequences {
+            _ if is_dataset_in_store(path) => {
+                let local = downloads.bring(text)?;
+                Ok(Self::Dataset(Arc::new(Table::open(&local, wanted.shape)?.called(text))))
+            }
             _ if path.is_file() && dataset::is_dataset(path) => {
                 Ok(Self::Dataset(Arc::new(Table::open(path, wanted.shape)?)))
             }
-            Some(options) => Ok(Self::Sequences(SequenceFiles::open(text, options)?)),
+            Some(options) => Ok(Self::Sequences(SequenceFiles::open(text, options, downloads)?)),
             None => {
                 let input = Input::open(text)?;
                 check_columns(&input, wanted.columns)?;
@@ -259,6 +272,11 @@ impl LabelInput {
             Self::Dataset(table) => Ok(dataset::visit(table, visitor)),
         }
     }
+}
+
+/// Whether an address leads to a dataset: these are read on the disk. What is not there is told by whoever opens it.
+fn is_dataset_in_store(path: &Path) -> bool {
+    remote::is(path) && matches!(remote::at(path), Ok(At::File(_))) && dataset::is_dataset(path)
 }
 
 /// A table without the images or the columns that were asked for is refused at the start, of a pattern its first.
@@ -316,6 +334,10 @@ impl dtkc_source::Visitor for WithDatasets<'_> {
     }
 
     fn named(&mut self, path: &Path) -> Option<ControlFlow<()>> {
+        if remote::is(path) && dataset::is_dataset(path) {
+            let text = "a dataset in a store is read where it is named by itself, and not by a pattern or a list";
+            return Some(self.found(Found::broken(path, ItemError::new("not_in_place", text))));
+        }
         dataset::is_dataset(path).then(|| match Table::of_images(path) {
             Ok(table) => dataset::visit(&Arc::new(table), self.visitor),
             Err(error) => self.found(Found::broken(path, ItemError::new("damaged_dataset", error))),

@@ -1,5 +1,6 @@
 //! Sequences in files of other programs: tables, .ts, NumPy, Parquet, sounds, one by one or in folders and archives.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +11,9 @@ use dtkc_formats::open;
 use dtkc_formats::record::{Classes, Content, ContentForm, Description, Importer, Record};
 use dtkc_item::ItemError;
 use dtkc_source::Passed;
+use dtkc_source::remote::{self, At};
 
+use super::downloads::Downloads;
 use super::{Origin, Visitor};
 use crate::error::{LabelError, Result};
 use crate::sequences::SequenceOptions;
@@ -49,11 +52,18 @@ pub struct Sequence {
 
 impl SequenceFiles {
     /// Opens what `text` names, and refuses what holds no sequences of the model's dimension, with both numbers.
-    pub fn open(text: &str, options: &SequenceOptions) -> Result<Self> {
-        let paths = dtkc_source::expand(Path::new(text))?;
+    pub(super) fn open(text: &str, options: &SequenceOptions, downloads: &mut Downloads<'_>) -> Result<Self> {
+        let mut paths = dtkc_source::expand(Path::new(text))?;
+        let mut brought = HashMap::new();
+        for path in &mut paths {
+            if remote::is(path) && is_file(path)? && !detect::reads_in_place(path, options.format)? {
+                let local = downloads.bring(&path.to_string_lossy())?;
+                brought.insert(local.clone(), std::mem::replace(path, local));
+            }
+        }
         let inputs = detect::detect(&paths, options.format, options.read.limits)?;
         let place = |input: &Input| Place {
-            path: input.path().clone(),
+            path: brought.get(input.path()).unwrap_or(input.path()).clone(),
             holds_files: matches!(input, Input::Folder(..) | Input::File(_, Format::Zip | Format::Tar)),
         };
         let places = inputs.iter().map(place).collect();
@@ -115,6 +125,12 @@ impl SequenceFiles {
     }
 }
 
+/// Whether an address leads to one object.
+fn is_file(path: &Path) -> Result<bool> {
+    let at = remote::at(path).map_err(|error| LabelError::wrap(path, error))?;
+    Ok(matches!(at, At::File(_)))
+}
+
 /// Refuses what the model cannot take.
 fn check(text: &str, description: &Description, dim: usize) -> Result<()> {
     let reason = match description.form {
@@ -150,7 +166,7 @@ impl About {
     fn sequence(&self, record: Record, number: u64) -> Sequence {
         // Files that are a sequence each have names below their folder; rows of a table have names of their own.
         let path = match (record.path, self.holds_files) {
-            (Some(name), true) => self.file.join(name).to_string_lossy().into_owned(),
+            (Some(name), true) => format!("{}/{name}", self.file.to_string_lossy().trim_end_matches('/')),
             (Some(name), false) => name,
             (None, _) => format!("{}#{number}", self.file.display()),
         };

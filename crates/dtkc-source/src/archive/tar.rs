@@ -1,7 +1,6 @@
 //! Tar archives, packed or not, also in WebDataset style (images beside files of the same stem: `sample.rs`). They can be read
 //! only from front to back, so their items come in the order of the archive.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,7 +15,7 @@ use super::sample::{Companion, Sample};
 use crate::reader::{NearFile, cut_off, read_head};
 use crate::rules::{self, Verdict};
 use crate::unpack::{self, Packing};
-use crate::{Body, Found, Passed, Reason, SourceError, Visitor};
+use crate::{Body, Found, Passed, Reason, SourceError, Visitor, remote};
 
 /// Bytes that long names and other remarks of one entry may take: many times what any path needs.
 const MAX_REMARKS: u64 = 1 << 20;
@@ -60,9 +59,10 @@ pub(crate) fn visit(path: &Path, max_bytes: u64, visitor: &mut dyn Visitor) -> C
 }
 
 fn try_visit(path: &Path, max_bytes: u64, visitor: &mut dyn Visitor) -> io::Result<ControlFlow<()>> {
-    let plain = unpack::packing(&read_head(path, 4)?) == Packing::Plain;
+    // An object is read from front to back: a request for every header would take longer than all of it.
+    let plain = !remote::is(path) && unpack::packing(&read_head(path, 4)?) == Packing::Plain;
     let left = Allowance::new();
-    let length = if plain { Some(File::open(path)?.metadata()?.len()) } else { None };
+    let length = if plain { Some(remote::File::open(path)?.size()?) } else { None };
     let walk = Walk { path, shared: path.into(), length, max_bytes, left: left.clone() };
     if plain {
         // Only headers are read here, with long ways between them.

@@ -242,8 +242,8 @@ fn damaged(error: &dyn std::fmt::Display) -> ItemError {
 
 /// Opens an archive only to see whether that works.
 pub(crate) fn check(path: &Path) -> Result<(), SourceError> {
-    let file = fs_err::File::open(path)?;
-    match ZipIterable::try_new(io::BufReader::new(file), Config::default()) {
+    let file = NearFile::open(path, 8 << 10).map_err(|error| SourceError::file(path, error.to_string()))?;
+    match ZipIterable::try_new(file, Config::default()) {
         Ok(_) => Ok(()),
         Err(error) => Err(SourceError::file(path, ZipProblem::Damaged(error.to_string()).to_string())),
     }

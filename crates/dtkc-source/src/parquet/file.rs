@@ -1,6 +1,5 @@
 //! A Parquet file, opened with no trust in what it says about itself.
 
-use std::fs::File;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -13,16 +12,17 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use super::headers::largest_page;
 use super::pages::{Cells, Column};
 use crate::SourceError;
+use crate::remote::{self, Chunks};
 
 /// What the pages that are open at one time may take together when unpacked, one of each column.
 const MAX_PAGES: u64 = 1 << 30;
 
 /// An opened file.
-pub type Reader = SerializedFileReader<File>;
+pub type Reader = SerializedFileReader<Chunks>;
 
 /// Opens a file and reads what stands at its end: the schema, and where the columns lie.
 pub fn open(path: &Path) -> Result<Reader, SourceError> {
-    let file = fs_err::File::open(path)?.into_parts().0;
+    let file = remote::chunks(path).map_err(|error| SourceError::file(path, error.to_string()))?;
     Reader::new(file).map_err(|e| unreadable(path, &e))
 }
 
@@ -68,7 +68,7 @@ pub(super) fn next_row(path: &Path, columns: &mut [Column]) -> Result<Vec<Cells>
 
 /// Refuses columns whose pages would take too much memory: one page of each is unpacked at a time.
 pub(super) fn check_pages(path: &Path, group: &RowGroupMetaData, places: &[usize]) -> Result<(), SourceError> {
-    let file = fs_err::File::open(path)?;
+    let mut file = remote::File::open(path).map_err(|error| SourceError::file(path, error.to_string()))?;
     let mut total = 0u64;
     for &place in places {
         let column = group.column(place);
@@ -82,7 +82,7 @@ pub(super) fn check_pages(path: &Path, group: &RowGroupMetaData, places: &[usize
         // Where the library begins to read, too; numbers that cannot be make it panic, which is an error of the file.
         let (start, length) = column.byte_range();
         let gzip = matches!(column.compression(), Compression::GZIP(_));
-        let page = largest_page(&file, start, length, gzip).map_err(|error| {
+        let page = largest_page(&mut file, start, length, gzip).map_err(|error| {
             SourceError::file(path, format!("a page of the file is damaged ({error}); save or copy it again"))
         })?;
         total = total.saturating_add(page);

@@ -130,6 +130,7 @@ pub(super) fn damaged(error: &SourceError) -> ItemError {
     let reason = match error {
         SourceError::File { reason, .. } | SourceError::Input { reason, .. } => reason.clone(),
         SourceError::Io(error) => format!("the file cannot be read ({error})"),
+        SourceError::Store(text) => text.clone(),
     };
     ItemError::new(DAMAGED, reason)
 }
