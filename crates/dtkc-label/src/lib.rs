@@ -6,10 +6,11 @@
 //!   file from it at the end, in one of four forms, and reads such files back.
 //! - [`label()`] is a run from its settings to its summary; [`merge()`] joins the parts of a sharded one.
 //! - [`duplicates`] finds images that are copies of each other.
-//! - [`sort`], [`gallery`] and [`table`] are what people look at.
+//! - [`export`] writes files that labelling tools import; [`sort`], [`gallery`] and [`table`] are what people look at.
 
 pub mod duplicates;
 pub mod error;
+pub mod export;
 pub mod failures;
 pub mod feed;
 pub mod finish;

@@ -10,6 +10,7 @@ use dtkc_formats::sequences::sound::{SoundKind, milliseconds};
 use dtkc_image::Limits;
 use dtkc_infer::{Device, ModelFile, Names};
 use dtkc_item::ItemKind;
+use dtkc_label::export::Export;
 use dtkc_label::label::{LabelOptions, Outcome, Output};
 use dtkc_label::output::Format;
 use dtkc_label::sequences::SequenceSettings;
@@ -122,6 +123,20 @@ pub struct LabelArgs {
     )]
     duplicate_distance: u32,
 
+    /// Write the labels for a tool, too: label-studio=FILE.json, cvat=FILE.xml, fiftyone=FILE.json or coco=FOLDER (Datumaro);
+    /// may be repeated
+    #[arg(long = "export", value_name = "FORMAT=PATH", help_heading = EXPORTS)]
+    exports: Vec<Export>,
+
+    /// Folder that names of images in exports are below [default: what the inputs have in common]
+    #[arg(long, value_name = "DIR", requires = "exports", help_heading = EXPORTS)]
+    export_root: Option<PathBuf>,
+
+    /// What stands before these names in Label Studio's tasks, as https://host/photos/ [default: its address of local
+    /// files]
+    #[arg(long, value_name = "URL", requires = "exports", help_heading = EXPORTS)]
+    export_url: Option<String>,
+
     /// Where images that failed are listed [default: OUT.failed.csv]
     #[arg(long, value_name = "FILE.csv", help_heading = "Beside the rows")]
     failed: Option<PathBuf>,
@@ -227,6 +242,7 @@ pub struct LabelArgs {
 }
 
 /// Headings in the help.
+const EXPORTS: &str = "For labelling tools";
 const TABLES: &str = "Tables";
 const SEQUENCES: &str = "Sequences";
 
@@ -326,6 +342,9 @@ impl LabelArgs {
             reads,
             sort: self.sort_into.clone().map(|root| (root, self.sort_how)),
             gallery: self.gallery.clone().map(|page| (page, self.gallery_images)),
+            exports: self.exports.clone(),
+            export_root: self.export_root.clone(),
+            export_url: self.export_url.clone(),
             duplicates: self.duplicates.then_some(self.duplicate_distance),
         })
     }
@@ -353,6 +372,9 @@ impl LabelArgs {
             if let Some(place) = place.as_ref().filter(|_| !outcome.fed.stopped) {
                 eprintln!("{what} {}", place.display());
             }
+        }
+        for export in self.exports.iter().filter(|_| !outcome.fed.stopped) {
+            eprintln!("for {}: {}", export.tool.name(), export.path.display());
         }
         report::duplicates(outcome.duplicates.as_ref());
         if self.duplicates && self.shard.is_some_and(|shard| shard.count > 1) && !outcome.fed.stopped {

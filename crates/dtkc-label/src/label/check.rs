@@ -11,6 +11,7 @@ use dtkc_source::parquet::RowColumns;
 use super::{LabelOptions, Outcome, Output};
 use crate::duplicates::{self, sidecar};
 use crate::error::{LabelError, Result};
+use crate::export::{Export, Naming, Tool};
 use crate::failures;
 use crate::feed::Fed;
 use crate::finish;
@@ -30,6 +31,7 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
         )));
     }
     duplicates_possible(options)?;
+    exports_possible(options, inputs)?;
     outputs(options, inputs)?;
     if let Some((root, _)) = &options.sort {
         let root = real(root);
@@ -57,7 +59,8 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
         }
     }
     let paths = [options.gallery.as_ref().map(|(path, _)| path), options.failed.as_ref()];
-    paths.into_iter().flatten().try_for_each(|path| finish::check_folder(path))
+    let exports = options.exports.iter().map(|export| &export.path);
+    paths.into_iter().flatten().chain(exports).try_for_each(|path| finish::check_folder(path))
 }
 
 /// Copies are found by what images look like, and listed beside a file.
@@ -74,6 +77,51 @@ fn duplicates_possible(options: &LabelOptions) -> Result<()> {
     }
 }
 
+/// Labelling tools show images, which they must find.
+fn exports_possible(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
+    let Some(first) = options.exports.first() else { return Ok(()) };
+    let refused = |text: String| Err(LabelError::Usage(text));
+    let tool = first.tool.name();
+    if options.model.image().is_none() {
+        return refused(format!("--export {tool} is for a tool that shows images, and the model takes sequences"));
+    }
+    if let Output::Stream(_) = options.output {
+        return refused(format!(
+            "--export {tool} is written beside an output file, and rows go to standard output; name a file with --output"
+        ));
+    }
+    for table in inputs.tables() {
+        if !table.has_paths()? {
+            return refused(format!(
+                "{} holds images without their paths, so {tool} cannot find them; label the folder that they came from, or \
+                 bring them into one with --sort-into and label that",
+                table.path()
+            ));
+        }
+    }
+    let opens = options.exports.iter().find(|export| {
+        export.tool.opens_files() && !(export.tool == Tool::LabelStudio && options.export_url.is_some())
+    });
+    match opens.and_then(|export| Some((export.tool.name(), inputs.packed().next()?))) {
+        Some((tool, packed)) => refused(format!(
+            "{tool} opens images as files, and those of {} lie inside it; unpack it and label the folder{}",
+            packed.display(),
+            if tool == Tool::LabelStudio.name() { ", or say where they can be found with --export-url" } else { "" }
+        )),
+        None => Ok(()),
+    }
+}
+
+/// How exports name images. What lies elsewhere than the user says is refused before any work is done.
+pub(super) fn naming(options: &LabelOptions, inputs: &Inputs) -> Result<Naming> {
+    let places = inputs.places();
+    let naming = Naming::new(options.export_root.as_deref(), options.export_url.as_deref(), &places)?;
+    if !options.exports.is_empty() {
+        naming.check(&places)?;
+    }
+    Ok(naming)
+}
+
 /// Where copies are listed, or what a shard leaves for that.
 fn duplicates_path(options: &LabelOptions, output: &Path) -> Option<PathBuf> {
     options.duplicates?;
@@ -82,7 +130,7 @@ fn duplicates_path(options: &LabelOptions, output: &Path) -> Option<PathBuf> {
 
 /// Everything that a run writes, whether the user named it or not.
 fn written(options: &LabelOptions) -> Vec<PathBuf> {
-    let mut written: Vec<PathBuf> = named(options).into_iter().map(Path::to_owned).collect();
+    let mut written = named(options);
     if let Output::File(path, _) = &options.output {
         let journal = journal::path_for(path);
         written.extend([journal::items_path(path), journal, job::path_for(path)]);
@@ -95,11 +143,12 @@ fn written(options: &LabelOptions) -> Vec<PathBuf> {
     written
 }
 
-/// The outputs that the user named.
-fn named(options: &LabelOptions) -> Vec<&Path> {
+/// The outputs that the user named, and what belongs to them.
+fn named(options: &LabelOptions) -> Vec<PathBuf> {
     let output = if let Output::File(path, _) = &options.output { Some(path) } else { None };
     let page = options.gallery.as_ref().map(|(path, _)| path);
-    [output, options.failed.as_ref(), page].into_iter().flatten().map(PathBuf::as_path).collect()
+    let named = [output, options.failed.as_ref(), page].into_iter().flatten().cloned();
+    named.chain(options.exports.iter().flat_map(Export::files)).collect()
 }
 
 /// No output may be an input, lie among the inputs, or be another output.
@@ -137,7 +186,7 @@ pub(super) fn existing(options: &LabelOptions) -> Result<()> {
     {
         refuse_existing(&list, may)?;
     }
-    named(options).into_iter().try_for_each(|out| Ok(refuse_existing(out, may)?))
+    named(options).iter().try_for_each(|out| Ok(refuse_existing(out, may)?))
 }
 
 /// Files that the run will replace: an input that only a list or a link leads to must not be one of them.
@@ -203,6 +252,13 @@ pub(super) fn complete_already(options: &LabelOptions, head: &Head) -> Result<Op
     if let Some(difference) = job::difference(&Head { shard: job.shard, settings: job.settings }, head) {
         let reason = format!(
             "it is complete, but was made with other settings ({difference}); leave --resume out and add --force to make it anew"
+        );
+        return Err(LabelError::file(path, reason));
+    }
+    if let Some(gone) = options.exports.iter().flat_map(Export::files).find(|file| !file.exists()) {
+        let reason = format!(
+            "it is complete, and {} is not there: exports are made when a run ends; leave --resume out and add --force to make both",
+            gone.display()
         );
         return Err(LabelError::file(path, reason));
     }

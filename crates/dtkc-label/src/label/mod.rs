@@ -15,6 +15,7 @@ use run::Run;
 
 use crate::duplicates::Counts;
 use crate::error::{LabelError, Result};
+use crate::export::Export;
 use crate::failures;
 use crate::feed::{Fed, FeedOptions};
 use crate::job::Head;
@@ -79,6 +80,12 @@ pub struct LabelOptions {
     pub sort: Option<(PathBuf, How)>,
     /// The page, and how many images of each kind and cluster it shows.
     pub gallery: Option<(PathBuf, usize)>,
+    /// Files for labelling tools.
+    pub exports: Vec<Export>,
+    /// The folder that names in these are below; what the inputs have in common unless told otherwise.
+    pub export_root: Option<PathBuf>,
+    /// What stands before names in addresses.
+    pub export_url: Option<String>,
     /// Where copies should be found: the most bits in which their hashes differ.
     pub duplicates: Option<u32>,
 }
@@ -108,6 +115,7 @@ pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome>
     let settings = check::settings(options);
     let inputs = settings.open_inputs()?;
     check::check(options, &inputs)?;
+    let naming = check::naming(options, &inputs)?;
     let lock = match &options.output {
         Output::File(path, _) => journal::lock(path)?,
         Output::Stream(_) => None,
@@ -122,7 +130,7 @@ pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome>
     let runtime = Runtime::for_device(options.device, options.onnxruntime.as_deref())?;
     // Before the journal: a model that cannot be run leaves nothing behind.
     let pool = Pool::start(&runtime, &options.model, &pool_options(options))?;
-    let mut run = Run::start(options, head, observer)?;
+    let mut run = Run::start(options, head, naming, observer)?;
     let sorter = match &options.sort {
         Some((root, how)) => {
             let shared = run.is_resumed() || options.shard.count > 1;

@@ -13,6 +13,7 @@ use super::{LabelOptions, Outcome, Output};
 use crate::duplicates::sidecar::SidecarWriter;
 use crate::duplicates::{Found, Print, Store};
 use crate::error::{LabelError, Result};
+use crate::export::{self, Naming};
 use crate::failures::{self, FailureList};
 use crate::feed::{Fed, Item, Past};
 use crate::finish::{self, Target};
@@ -29,6 +30,8 @@ use crate::tally::{Summary, Tally};
 pub(super) struct Run<'a> {
     options: &'a LabelOptions,
     head: Head,
+    /// How exports name images.
+    naming: Naming,
     observer: &'a dyn Observer,
     sink: Sink,
     past: Option<Earlier>,
@@ -66,7 +69,12 @@ impl Figures {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn start(options: &'a LabelOptions, head: Head, observer: &'a dyn Observer) -> Result<Self> {
+    pub(super) fn start(
+        options: &'a LabelOptions,
+        head: Head,
+        naming: Naming,
+        observer: &'a dyn Observer,
+    ) -> Result<Self> {
         let layout = &head.settings.layout;
         let each = options.gallery.as_ref().map_or(0, |(_, each)| *each);
         let mut figures =
@@ -89,7 +97,7 @@ impl<'a> Run<'a> {
         };
         observer.begin("label", options.model.shape().kind().name(), None);
         observer.skip(past.map_or(0, |done| done.rows));
-        Ok(Self { options, head, observer, sink, past, figures, processed: 0, started: Instant::now() })
+        Ok(Self { options, head, naming, observer, sink, past, figures, processed: 0, started: Instant::now() })
     }
 
     pub(super) fn is_resumed(&self) -> bool {
@@ -171,6 +179,18 @@ impl<'a> Run<'a> {
                 duplicates = Some(copies.write(path)?);
             }
             passed_list = fed.list.take().map(ListFile::finish).transpose()?.flatten();
+            if let Output::File(path, _) = &self.options.output {
+                let settings = &self.head.settings;
+                let about = export::About {
+                    output: path,
+                    layout: &settings.layout,
+                    model: &settings.model,
+                    sha256: &settings.model_sha256,
+                    naming: &self.naming,
+                    images: summary.labelled,
+                };
+                export::write(&self.options.exports, &about, self.observer).map_err(|e| unexported(path, e))?;
+            }
             if let Some((page, _)) = &self.options.gallery {
                 write_gallery(page, self.options, inputs, &self.figures.picks, &summary, copies.as_ref())?;
             }
@@ -252,6 +272,15 @@ fn kept(target: &Target, error: LabelError) -> LabelError {
     let journal = journal::path_for(&target.path);
     let remedy = format!("the same command with --resume makes it from {}, where all rows are safe", journal.display());
     LabelError::unwritable(target.path.display(), &error, &remedy)
+}
+
+/// All that was asked for is there but an export, which can be made again.
+fn unexported(output: &Path, error: LabelError) -> LabelError {
+    let remedy = format!("{} is complete; the same command with --resume makes the exports", output.display());
+    match error {
+        LabelError::Usage(text) => LabelError::Usage(format!("{text} ({remedy})")),
+        other => LabelError::Settings(format!("{other} ({remedy})")),
+    }
 }
 
 /// A closed pipe stays what it is: its reader has seen enough, and nothing is wrong.

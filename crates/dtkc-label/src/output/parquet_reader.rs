@@ -79,6 +79,7 @@ impl Group<'_> {
                 outlier: self.numbers.get("outlier").and_then(|numbers| numbers[row]),
                 probabilities: self.vector("probabilities", row),
                 embedding: self.vector("embedding", row),
+                size: None,
                 print: None,
             }),
         };

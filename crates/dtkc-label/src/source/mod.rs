@@ -8,7 +8,7 @@ mod dataset;
 mod sequences;
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use dataset::Table;
@@ -210,6 +210,36 @@ impl Inputs {
         }));
         self.files().flat_map(SequenceFiles::places).for_each(|path| sources.add(path));
         sources
+    }
+
+    /// Files that hold images inside them, as far as they are named or the first of a pattern.
+    pub fn packed(&self) -> impl Iterator<Item = PathBuf> {
+        self.inputs.iter().filter_map(|input| match input {
+            LabelInput::Encoded(Input::Zip(path) | Input::Tar(path) | Input::Parquet(path)) => Some(path.clone()),
+            LabelInput::Encoded(Input::Glob(pattern)) => {
+                let holds = |path: &PathBuf| {
+                    matches!(kind_of(path), Ok(FileKind::Zip | FileKind::Tar | FileKind::Parquet)) && path.is_file()
+                };
+                pattern.first().filter(holds)
+            }
+            _ => None,
+        })
+    }
+
+    /// What the paths of images begin with: folders, archives and tables, and the folders of single files. A list says
+    /// nothing about that, and neither does a dataset: its paths go from the current folder.
+    pub fn places(&self) -> Vec<PathBuf> {
+        let place = |input: &LabelInput| match input {
+            LabelInput::Encoded(Input::Folder(path) | Input::Zip(path) | Input::Tar(path) | Input::Parquet(path)) => {
+                path.clone()
+            }
+            LabelInput::Encoded(Input::File(path)) => path.parent().unwrap_or(Path::new(".")).to_owned(),
+            LabelInput::Encoded(Input::Glob(pattern)) => pattern.base().to_owned(),
+            LabelInput::Encoded(Input::List(_)) | LabelInput::Sequences(_) | LabelInput::Dataset(_) => {
+                PathBuf::from(".")
+            }
+        };
+        self.inputs.iter().map(place).collect()
     }
 
     /// Patterns.
