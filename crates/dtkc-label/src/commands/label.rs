@@ -11,6 +11,7 @@ use dtkc_image::Limits;
 use dtkc_infer::{Device, ModelFile, Names};
 use dtkc_item::ItemKind;
 use dtkc_label::export::Export;
+use dtkc_label::keep::Keep;
 use dtkc_label::label::{LabelOptions, Outcome, Output};
 use dtkc_label::output::Format;
 use dtkc_label::sequences::SequenceSettings;
@@ -196,6 +197,15 @@ pub struct LabelArgs {
     #[arg(long, value_name = "COLUMN", help_heading = TABLES)]
     id_column: Option<String>,
 
+    /// Keep the columns of Parquet inputs in a .parquet output, before those of the labels: all but the images, or those that
+    /// are named
+    #[arg(long, value_name = "A,B,C", num_args = 0..=1, default_missing_value = "all", help_heading = TABLES)]
+    keep_columns: Option<String>,
+
+    /// Keep the images, too
+    #[arg(long, requires = "keep_columns", help_heading = TABLES)]
+    keep_images: bool,
+
     /// Column with the time: steps are put in its order
     #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
     time_column: Option<String>,
@@ -336,6 +346,7 @@ impl LabelArgs {
                 name: self.id_column.clone(),
                 label: self.label_column.clone(),
             },
+            keep: self.keep(),
             shard: self.shard.unwrap_or(Shard::WHOLE),
             resume: self.resume,
             force: self.force,
@@ -347,6 +358,12 @@ impl LabelArgs {
             export_url: self.export_url.clone(),
             duplicates: self.duplicates.then_some(self.duplicate_distance),
         })
+    }
+
+    fn keep(&self) -> Option<Keep> {
+        let names = self.keep_columns.as_deref()?;
+        let columns = (names != "all").then(|| names.split(',').map(|name| name.trim().to_owned()).collect());
+        Some(Keep { columns, images: self.keep_images })
     }
 
     fn output(&self) -> anyhow::Result<Output> {

@@ -3,10 +3,27 @@
 use std::path::{Path, PathBuf};
 
 use dtkc_observe::Observer;
+use serde::Serialize;
 use serde_json::json;
 
 use super::{About, Labels, Out};
 use crate::error::{LabelError, Result};
+
+#[derive(Serialize)]
+struct Image {
+    id: u64,
+    file_name: String,
+    width: u32,
+    height: u32,
+}
+
+#[derive(Serialize)]
+struct Annotation {
+    id: u64,
+    image_id: u64,
+    category_id: usize,
+    score: f32,
+}
 
 /// Whether a file alone is asked for, and not the folders that Datumaro expects around it.
 fn is_file(path: &Path) -> bool {
@@ -38,7 +55,7 @@ pub(super) fn write(path: &Path, about: &About<'_>, labels: &Labels, observer: &
         out.text(std::mem::replace(&mut before, ",\n"))?;
         observer.advance(1);
         let file_name = about.naming.name(&image.row.path)?;
-        out.json(&json!({ "id": image.row.index + 1, "file_name": file_name, "width": width, "height": height }))
+        out.json(&Image { id: image.row.index + 1, file_name, width, height })
     })?;
     out.text("\n],\n\"annotations\": [")?;
     before = "\n";
@@ -46,7 +63,7 @@ pub(super) fn write(path: &Path, about: &About<'_>, labels: &Labels, observer: &
         let Some(class) = image.class else { return Ok(()) };
         out.text(std::mem::replace(&mut before, ",\n"))?;
         let id = image.row.index + 1;
-        out.json(&json!({ "id": id, "image_id": id, "category_id": class + 1, "score": image.label.confidence }))
+        out.json(&Annotation { id, image_id: id, category_id: class + 1, score: image.label.confidence })
     })?;
     out.text("\n]}\n")?;
     out.finish()

@@ -3,10 +3,26 @@
 use std::path::Path;
 
 use dtkc_observe::Observer;
-use serde_json::json;
+use serde::Serialize;
 
 use super::{About, Labels, Out};
 use crate::error::Result;
+
+/// One classification; what is not its own goes among its attributes.
+#[derive(Serialize)]
+struct Classification<'a> {
+    label: &'a str,
+    confidence: f32,
+    attributes: Attributes,
+}
+
+#[derive(Serialize)]
+struct Attributes {
+    cluster: u32,
+    margin: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outlier: Option<f32>,
+}
 
 pub(super) fn write(path: &Path, about: &About<'_>, labels: &Labels, observer: &dyn Observer) -> Result<()> {
     let mut out = Out::beside(path)?;
@@ -20,8 +36,8 @@ pub(super) fn write(path: &Path, about: &About<'_>, labels: &Labels, observer: &
         out.text(": ")?;
         let label = image.label;
         let target = image.class.map(|class| {
-            let more = json!({ "cluster": label.cluster, "margin": label.margin, "outlier": label.outlier });
-            json!({ "label": labels.name(class), "confidence": label.confidence, "attributes": more })
+            let attributes = Attributes { cluster: label.cluster, margin: label.margin, outlier: label.outlier };
+            Classification { label: labels.name(class), confidence: label.confidence, attributes }
         });
         observer.advance(1);
         out.json(&target)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use dtkc_observe::Observer;
-use serde_json::json;
+use serde::Serialize;
 
 use super::{About, Image, Labels, Out, text};
 use crate::error::Result;
@@ -23,10 +23,11 @@ pub(super) fn write(path: &Path, about: &About<'_>, labels: &Labels, observer: &
     let mut before = "[\n";
     about.each(labels, &mut |image| {
         tasks.text(std::mem::replace(&mut before, ",\n"))?;
-        let predictions: Vec<_> = prediction(image, labels, &version).into_iter().collect();
-        let data = json!({ TO: about.naming.address(&image.row.path)?, "path": image.row.path });
         observer.advance(1);
-        tasks.json(&json!({ "data": data, "predictions": predictions }))
+        tasks.json(&Task {
+            data: Data { image: about.naming.address(&image.row.path)?, path: &image.row.path },
+            predictions: prediction(image, labels, &version).into_iter().collect(),
+        })
     })?;
     // No image at all is an empty list.
     tasks.text(if before == "[\n" { "[]\n" } else { "\n]\n" })?;
@@ -36,14 +37,45 @@ pub(super) fn write(path: &Path, about: &About<'_>, labels: &Labels, observer: &
     tasks.finish()
 }
 
-fn prediction(image: &Image<'_>, labels: &Labels, version: &str) -> Option<serde_json::Value> {
-    let choice = labels.name(image.class?);
-    let score = image.label.confidence;
-    let result = json!({
-        "id": format!("dtkc-{}", image.row.index),
-        "from_name": FROM, "to_name": TO, "type": "choices", "score": score, "value": { "choices": [choice] },
-    });
-    Some(json!({ "model_version": version, "score": score, "result": [result] }))
+#[derive(Serialize)]
+struct Task<'a> {
+    data: Data<'a>,
+    predictions: Vec<Prediction<'a>>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    image: String,
+    path: &'a str,
+}
+
+#[derive(Serialize)]
+struct Prediction<'a> {
+    model_version: &'a str,
+    score: f32,
+    result: [Choice<'a>; 1],
+}
+
+#[derive(Serialize)]
+struct Choice<'a> {
+    id: String,
+    from_name: &'static str,
+    to_name: &'static str,
+    r#type: &'static str,
+    score: f32,
+    value: Chosen<'a>,
+}
+
+#[derive(Serialize)]
+struct Chosen<'a> {
+    choices: [&'a str; 1],
+}
+
+fn prediction<'a>(image: &Image<'_>, labels: &'a Labels, version: &'a str) -> Option<Prediction<'a>> {
+    let value = Chosen { choices: [labels.name(image.class?)] };
+    let (id, score) = (format!("dtkc-{}", image.row.index), image.label.confidence);
+    let choice = Choice { id, from_name: FROM, to_name: TO, r#type: "choices", score, value };
+    Some(Prediction { model_version: version, score, result: [choice] })
 }
 
 fn interface(labels: &Labels) -> String {

@@ -19,7 +19,7 @@ use crate::job::{self, Head, Job, Settings, State};
 use crate::journal;
 use crate::label::Replaced;
 use crate::layout::{Layout, UNSURE};
-use crate::output;
+use crate::output::{self, Format};
 use crate::source::Inputs;
 use crate::tally::Tally;
 
@@ -32,6 +32,7 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
     }
     duplicates_possible(options)?;
     exports_possible(options, inputs)?;
+    keeping_possible(options)?;
     outputs(options, inputs)?;
     if let Some((root, _)) = &options.sort {
         let root = real(root);
@@ -74,6 +75,20 @@ fn duplicates_possible(options: &LabelOptions) -> Result<()> {
                 .into(),
         )),
         _ => Ok(()),
+    }
+}
+
+/// Columns of any type go from Parquet to Parquet.
+fn keeping_possible(options: &LabelOptions) -> Result<()> {
+    match (&options.keep, &options.output) {
+        (None, _) => Ok(()),
+        (Some(_), _) if options.model.image().is_none() => Err(LabelError::Usage(
+            "--keep-columns keeps what stands beside images, and the model takes sequences; leave it out".into(),
+        )),
+        (Some(_), Output::File(_, Format::Parquet)) => Ok(()),
+        (Some(_), _) => Err(LabelError::Usage(
+            "--keep-columns keeps columns of any type, which only Parquet can hold; give --output the ending .parquet".into(),
+        )),
     }
 }
 
@@ -238,6 +253,8 @@ pub(super) fn settings(options: &LabelOptions) -> Settings {
         max_side: options.limits.max_side,
         max_pixels: options.limits.max_pixels,
         sort_into: options.sort.as_ref().map(|(root, _)| root.clone()),
+        keep: options.keep.clone(),
+        tables: None,
         duplicates: options.duplicates,
     }
 }

@@ -20,6 +20,7 @@ use crate::finish::{self, Target};
 use crate::gallery::{self, About, CopyPicks, Picks, Shown};
 use crate::job::{Head, Job, State};
 use crate::journal::{self, Journal};
+use crate::keep::Kept;
 use crate::layout::Layout;
 use crate::output::{self, Format, Held, RowWriter};
 use crate::pipeline::{self, Plan};
@@ -146,7 +147,7 @@ impl<'a> Run<'a> {
     }
 
     /// Makes what was asked for. The journal is removed last: until then a kill can be resumed.
-    pub(super) fn finish(self, inputs: &Inputs, mut fed: Fed) -> Result<Outcome> {
+    pub(super) fn finish(self, inputs: &Inputs, kept: Option<&Kept>, mut fed: Fed) -> Result<Outcome> {
         if fed.seen == 0 && !fed.stopped {
             self.sink.discard()?;
             return Err(LabelError::NoImages(nothing(self.options, &fed.passed)));
@@ -167,9 +168,10 @@ impl<'a> Run<'a> {
                 journal.check_there()?;
                 let state = if fed.stopped { State::Interrupted } else { State::Complete };
                 let job = Job::new(state, summary.images, self.head.shard, &self.head.settings);
-                let made = finish::from_journal(&target, summary.images, self.observer);
+                let columns = kept.map(|kept| kept.columns(std::mem::take(&mut fed.places)));
+                let made = finish::from_journal(&target, columns, summary.images, self.observer);
                 let list =
-                    made.and_then(|list| job.write(&target.path).map(|()| list)).map_err(|e| kept(&target, e))?;
+                    made.and_then(|list| job.write(&target.path).map(|()| list)).map_err(|e| unmade(&target, e))?;
                 (list, Some(journal))
             }
         };
@@ -265,7 +267,7 @@ impl Sink {
 }
 
 /// The rows are not lost with the file that could not be made.
-fn kept(target: &Target, error: LabelError) -> LabelError {
+fn unmade(target: &Target, error: LabelError) -> LabelError {
     if let LabelError::Lost(_) = error {
         return error;
     }

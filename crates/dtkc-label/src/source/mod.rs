@@ -19,7 +19,7 @@ use dtkc_source::parquet::{self, ImageRows, RowColumns};
 use dtkc_source::{Body, FileKind, Found, Input, Passed, Pattern, SourceError, expand_ranges, kind_of};
 pub use sequences::{Sequence, SequenceFiles};
 
-use crate::error::Result;
+use crate::error::{LabelError, Result};
 use crate::sequences::SequenceOptions;
 
 /// Where an item comes from.
@@ -226,6 +226,25 @@ impl Inputs {
         })
     }
 
+    /// Shows every Parquet file that is named, matches a pattern or is listed, in order.
+    pub fn each_parquet(&self, seen: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
+        let mut tables = Tables { seen, error: None };
+        for input in &self.inputs {
+            match input {
+                LabelInput::Encoded(Input::Parquet(path)) => (tables.seen)(path)?,
+                LabelInput::Encoded(input @ (Input::Glob(_) | Input::List(_))) => {
+                    // Whether it ended early is in the error.
+                    let _ = input.visit(self.max_bytes, &mut tables)?;
+                }
+                _ => {}
+            }
+            if let Some(error) = tables.error.take() {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
     /// What the paths of images begin with: folders, archives and tables, and the folders of single files. A list says
     /// nothing about that, and neither does a dataset: its paths go from the current folder.
     pub fn places(&self) -> Vec<PathBuf> {
@@ -319,6 +338,31 @@ impl Visitor for Learn<'_> {
 
     fn wants_classes(&self) -> bool {
         true
+    }
+}
+
+/// Looks for tables and passes over everything else.
+struct Tables<'a> {
+    seen: &'a mut dyn FnMut(&Path) -> Result<()>,
+    error: Option<LabelError>,
+}
+
+impl dtkc_source::Visitor for Tables<'_> {
+    fn found(&mut self, _: Found) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn named(&mut self, path: &Path) -> Option<ControlFlow<()>> {
+        if !matches!(kind_of(path), Ok(FileKind::Parquet)) {
+            return Some(ControlFlow::Continue(()));
+        }
+        Some(match (self.seen)(path) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        })
     }
 }
 

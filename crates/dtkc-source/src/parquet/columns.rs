@@ -48,6 +48,7 @@ pub struct Chosen {
     /// The leaves of the columns, and whether each needs one level more than it has: those of columns that are never
     /// missing in the file.
     pub(super) leaves: Vec<(usize, bool)>,
+    lists: Vec<bool>,
 }
 
 /// What a file is known by: its length, and a checksum of what stands at its end, where every column, row group and page is
@@ -120,8 +121,14 @@ impl Chosen {
             places,
             mark: Mark::of(path)?,
             about: about.filter(|(_, text)| text.len() <= MAX_ABOUT).collect(),
+            lists: leaves.iter().map(|(leaf, _)| schema.column(*leaf).max_rep_level() > 0).collect(),
             leaves,
         })
+    }
+
+    /// For each leaf of the columns whether it lies in lists.
+    pub fn has_lists(&self) -> impl Iterator<Item = bool> + '_ {
+        self.lists.iter().copied()
     }
 
     /// The first column that another file has otherwise, or not at all.
