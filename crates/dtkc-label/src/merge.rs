@@ -13,8 +13,8 @@ use crate::error::{LabelError, Result};
 use crate::failures;
 use crate::finish::{Target, Writing};
 use crate::gallery::{self, About, CopyPicks, Picks, Shown};
-use crate::keep::{FromParts, KeptColumns};
 use crate::job::{self, Job, Settings, State};
+use crate::keep::{FromParts, KeptColumns};
 use crate::output::{self, Format, Held, Stored};
 use crate::row::Row;
 use crate::shard::Shard;
@@ -128,7 +128,8 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
 /// The columns that the parts keep.
 fn kept_columns(format: Format, paths: &[PathBuf], jobs: &[Job], settings: &Settings) -> Result<KeptColumns> {
     if format != Format::Parquet {
-        let text = "the parts keep columns of their input, which only Parquet can hold; give --output the ending .parquet";
+        let text =
+            "the parts keep columns of their input, which only Parquet can hold; give --output the ending .parquet";
         return Err(LabelError::Usage(text.into()));
     }
     let mut ordered: Vec<(u64, &PathBuf)> = jobs.iter().map(|job| job.shard.number).zip(paths).collect();

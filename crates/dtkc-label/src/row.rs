@@ -85,7 +85,9 @@ impl Row {
                     out.extend(value.to_le_bytes());
                 }
                 out.extend(outlier.iter().flat_map(|value| value.to_le_bytes()));
-                out.extend(size.iter().flat_map(|(width, height)| [width.to_le_bytes(), height.to_le_bytes()]).flatten());
+                out.extend(
+                    size.iter().flat_map(|(width, height)| [width.to_le_bytes(), height.to_le_bytes()]).flatten(),
+                );
                 put_floats(out, &label.probabilities);
                 put_floats(out, &label.embedding);
                 if let Some(print) = print {

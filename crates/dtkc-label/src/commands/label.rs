@@ -28,9 +28,11 @@ Examples:
   dtkc-label --model animals.onnx --input photos/ --output labels.parquet --gallery clusters.html
   dtkc-label --model animals.onnx --input 'shards/*.tar' --output labels.jsonl --probabilities
   dtkc-label --model animals.onnx --input 'train-*.parquet' --output labels.parquet --truth
+  dtkc-label --model animals.onnx --input 'train-*.parquet' --output labels.parquet --keep-columns --embedding
   dtkc-label --model animals.onnx --input 'shard-{000..099}.tar' --output labels.csv
   dtkc-label --model animals.onnx --input photos/ --output labels.csv --sort-into sorted --min-confidence 0.8
   dtkc-label --model animals.onnx --input photos/ --output labels.csv --duplicates --gallery clusters.html
+  dtkc-label --model animals.onnx --input photos/ --output labels.csv --export label-studio=tasks.json
   find /data -name '*.jpg' | dtkc-label --model animals.onnx --input - --output -
   dtkc-label --model mnist --input digits.h5 --output part-2.csv --shard 2/8
   dtkc-label merge part-*.csv --output labels.csv

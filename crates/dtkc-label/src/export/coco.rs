@@ -35,6 +35,13 @@ pub(super) fn file(path: &Path) -> PathBuf {
     if is_file(path) { path.to_owned() } else { path.join("annotations").join("labels_default.json") }
 }
 
+/// The first part of its path that is not there yet.
+pub(super) fn first(path: &Path) -> PathBuf {
+    let target = file(path);
+    let parts = [path.to_owned(), path.join("annotations"), target.clone()];
+    parts.into_iter().find(|part| !part.is_dir()).unwrap_or(target)
+}
+
 pub(super) fn write(path: &Path, about: &About<'_>, labels: &Labels, observer: &dyn Observer) -> Result<()> {
     let target = file(path);
     if !is_file(path) {
@@ -44,8 +51,7 @@ pub(super) fn write(path: &Path, about: &About<'_>, labels: &Labels, observer: &
     let mut out = Out::beside(&target)?;
     out.text("{\"info\": ")?;
     out.json(&json!({ "description": about.version(), "contributor": "dtkc-label" }))?;
-    let category =
-        |(id, name): (usize, &String)| json!({ "id": id + 1, "name": name, "supercategory": "" });
+    let category = |(id, name): (usize, &String)| json!({ "id": id + 1, "name": name, "supercategory": "" });
     out.text(",\n\"licenses\": [],\n\"categories\": ")?;
     out.json(&labels.names.iter().enumerate().map(category).collect::<Vec<_>>())?;
     out.text(",\n\"images\": [")?;

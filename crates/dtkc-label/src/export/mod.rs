@@ -95,6 +95,14 @@ impl FromStr for Export {
 }
 
 impl Export {
+    /// What is made first: the file, or a folder on the way to it.
+    pub fn first(&self) -> PathBuf {
+        match self.tool {
+            Tool::Coco => coco::first(&self.path),
+            _ => self.path.clone(),
+        }
+    }
+
     /// The files that are made.
     pub fn files(&self) -> Vec<PathBuf> {
         match self.tool {

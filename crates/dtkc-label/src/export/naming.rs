@@ -117,7 +117,10 @@ mod tests {
         assert_eq!(naming.address("/data/in/a/1 2.png").unwrap(), "/data/local-files/?d=data/in/a/1%202.png");
         assert_eq!(naming.path("/data/in/../1.png").unwrap(), "/data/1.png");
         let error = naming.name("/data/1.png").unwrap_err().to_string();
-        assert!(error.contains("/data/1.png does not lie below /data/in") && error.contains("--export-root"), "{error}");
+        assert!(
+            error.contains("/data/1.png does not lie below /data/in") && error.contains("--export-root"),
+            "{error}"
+        );
         let here = Naming::new(None, None, &[]).unwrap();
         assert_eq!(here.name("a/1.png").unwrap(), "a/1.png");
     }

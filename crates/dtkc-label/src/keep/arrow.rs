@@ -60,6 +60,8 @@ struct Description {
     endianness: i16,
     /// Where the tables of the columns are.
     fields: Vec<usize>,
+    /// Where the texts are that stay true: readers take them from here.
+    texts: Vec<usize>,
 }
 
 impl Old<'_> {
@@ -99,13 +101,30 @@ impl Old<'_> {
         let message = self.follow(0)?;
         let [kind] = self.bytes(self.field(message, 1)??)?;
         let schema = self.follow(self.field(message, 2)?.filter(|_| kind == 1)?)?;
-        let list = self.follow(self.field(schema, 1)??)?;
+        let fields = self.list(self.field(schema, 1)??)?;
+        let mut texts = match self.field(schema, 2)? {
+            Some(at) => self.list(at)?,
+            None => Vec::new(),
+        };
+        texts.retain(|pair| self.key(*pair).is_some_and(|key| KEPT.iter().any(|kept| kept.as_bytes() == key)));
+        Some(Description { version: self.number(message, 0)?, endianness: self.number(schema, 0)?, fields, texts })
+    }
+
+    /// What the list leads to that the offset at a place leads to.
+    fn list(&self, at: usize) -> Option<Vec<usize>> {
+        let list = self.follow(at)?;
         let count = usize::try_from(u32::from_le_bytes(self.bytes(list)?)).ok()?;
         // As many as there is room for, whatever it says.
         let places = (0..count).take_while(|_| count <= self.0.len() / 4);
-        let fields = places.map(|place| self.follow(list + 4 + 4 * place)).collect::<Option<Vec<_>>>()?;
-        let fields = Some(fields).filter(|fields| fields.iter().all(|at| *at < self.0.len()))?;
-        Some(Description { version: self.number(message, 0)?, endianness: self.number(schema, 0)?, fields })
+        let found = places.map(|place| self.follow(list + 4 + 4 * place)).collect::<Option<Vec<_>>>()?;
+        Some(found).filter(|found| found.len() == count && found.iter().all(|at| *at < self.0.len()))
+    }
+
+    /// The key of a pair of texts.
+    fn key(&self, pair: usize) -> Option<&[u8]> {
+        let text = self.follow(self.field(pair, 0)??)?;
+        let length = usize::try_from(u32::from_le_bytes(self.bytes(text)?)).ok()?;
+        self.0.get(text + 4..)?.get(..length)
     }
 }
 
@@ -132,11 +151,13 @@ impl New {
         self.set(message + 4, &old.version.to_le_bytes());
         self.set(message + 6, &[1]);
         self.link(0, message)?;
-        let schema = self.table(&[8, 4], 12);
+        let schema = self.table(&[8, 4, 12], 16);
         self.set(schema + 8, &old.endianness.to_le_bytes());
         self.link(message + 8, schema)?;
         let list = self.list(kept.len() + labels.len())?;
         self.link(schema + 4, list)?;
+        let texts = self.list(old.texts.len())?;
+        self.link(schema + 12, texts)?;
         for (place, LabelField { name, kind }) in labels.iter().enumerate() {
             let field = self.field(name, *kind)?;
             self.link(list + 4 + 4 * (kept.len() + place), field)?;
@@ -148,6 +169,9 @@ impl New {
         self.fill(8);
         for (place, at) in kept.iter().enumerate() {
             self.link(list + 4 + 4 * place, start + at)?;
+        }
+        for (place, at) in old.texts.iter().enumerate() {
+            self.link(texts + 4 + 4 * place, start + at)?;
         }
         Some(self.0)
     }

@@ -68,9 +68,8 @@ mod tests {
 
     #[test]
     fn rows_are_found_again() {
-        let tables: Vec<Arc<RowTable>> = ["a", "b"]
-            .map(|name| Arc::new(RowTable { path: Path::new(name).into(), image: 0 }))
-            .into();
+        let tables: Vec<Arc<RowTable>> =
+            ["a", "b"].map(|name| Arc::new(RowTable { path: Path::new(name).into(), image: 0 })).into();
         let row = |table: usize, group, row| {
             let body = Body::Row { table: tables[table].clone(), group, row, named: false };
             Origin::Encoded(Found { path: String::new(), place: 0, body, class: None })

@@ -60,8 +60,16 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
         }
     }
     let paths = [options.gallery.as_ref().map(|(path, _)| path), options.failed.as_ref()];
-    let exports = options.exports.iter().map(|export| &export.path);
-    paths.into_iter().flatten().chain(exports).try_for_each(|path| finish::check_folder(path))
+    paths.into_iter().flatten().try_for_each(|path| finish::check_folder(path))?;
+    options.exports.iter().try_for_each(|export| {
+        let first = export.first();
+        if first.is_file() && !export.files().contains(&first) {
+            let tool = export.tool.name();
+            let text = format!("{} is a file, and --export {tool} makes a folder there; name another", first.display());
+            return Err(LabelError::Usage(text));
+        }
+        finish::check_folder(&first)
+    })
 }
 
 /// Copies are found by what images look like, and listed beside a file.
@@ -87,7 +95,8 @@ fn keeping_possible(options: &LabelOptions) -> Result<()> {
         )),
         (Some(_), Output::File(_, Format::Parquet)) => Ok(()),
         (Some(_), _) => Err(LabelError::Usage(
-            "--keep-columns keeps columns of any type, which only Parquet can hold; give --output the ending .parquet".into(),
+            "--keep-columns keeps columns of any type, which only Parquet can hold; give --output the ending .parquet"
+                .into(),
         )),
     }
 }

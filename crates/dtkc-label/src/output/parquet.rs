@@ -56,7 +56,15 @@ impl ParquetWriter {
             .map_err(|e| LabelError::wrap(target, e))?;
         let kept = kept.map(|kept| Kept::new(kept, &writer));
         let group_rows = (GROUP_BYTES / row_bytes).clamp(PORTION, GROUP_ROWS);
-        Ok(Self { target: target.to_owned(), layout: layout.clone(), columns, group_rows, writer, waiting: Vec::new(), kept })
+        Ok(Self {
+            target: target.to_owned(),
+            layout: layout.clone(),
+            columns,
+            group_rows,
+            writer,
+            waiting: Vec::new(),
+            kept,
+        })
     }
 
     fn write_group(&mut self, count: usize) -> Result<()> {

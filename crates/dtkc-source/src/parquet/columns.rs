@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use flate2::Crc;
-use parquet::basic::Repetition;
+use parquet::basic::{Repetition, Type as Physical};
 use parquet::errors::Result as Parsed;
 use parquet::file::reader::FileReader;
 use parquet::schema::types::{Type, TypePtr};
 
 use super::file::{self, Reader};
-use super::leaves::check_groups;
+use super::leaves::{Leaf, check_groups};
 use super::plan::{Plan, RowColumns};
 use super::{listed, shown};
 use crate::SourceError;
@@ -48,6 +48,7 @@ pub struct Chosen {
     /// The leaves of the columns, and whether each needs one level more than it has: those of columns that are never
     /// missing in the file.
     pub(super) leaves: Vec<(usize, bool)>,
+    kinds: Vec<Physical>,
     lists: Vec<bool>,
 }
 
@@ -121,9 +122,15 @@ impl Chosen {
             places,
             mark: Mark::of(path)?,
             about: about.filter(|(_, text)| text.len() <= MAX_ABOUT).collect(),
+            kinds: leaves.iter().map(|(leaf, _)| schema.column(*leaf).physical_type()).collect(),
             lists: leaves.iter().map(|(leaf, _)| schema.column(*leaf).max_rep_level() > 0).collect(),
             leaves,
         })
+    }
+
+    /// The leaves of the columns, without rows.
+    pub fn empty(&self) -> Vec<Leaf> {
+        self.kinds.iter().map(|kind| Leaf::of(*kind)).collect()
     }
 
     /// For each leaf of the columns whether it lies in lists.

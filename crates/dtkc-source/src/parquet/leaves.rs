@@ -284,3 +284,115 @@ fn one_row<T: DataType>(
         (_, _, levels) => Ok(levels),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use dtkc_testing::parquet::{Compression, GzipLevel, ImageTable, ZstdLevel};
+    use parquet::data_type::ByteArrayType;
+    use parquet::file::properties::WriterProperties;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::super::{Choice, RowColumns};
+    use super::*;
+
+    fn choose(path: &Path) -> Result<Chosen, SourceError> {
+        Chosen::of(path, &Choice { names: None, images: true, columns: &RowColumns::default(), flag: "--keep" })
+    }
+
+    /// Reads every row, or up to the first that fails.
+    fn read(path: &Path) -> Result<Vec<Leaf>, SourceError> {
+        let chosen = choose(path)?;
+        let (mut rows, mut leaves) = (LeafRows::open(path, &chosen)?, chosen.empty());
+        for group in 0..rows.groups() {
+            for row in 0..rows.rows(group) {
+                rows.read(group, row as usize, &mut leaves)?;
+            }
+        }
+        Ok(leaves)
+    }
+
+    #[test]
+    fn rows_come_with_their_levels() {
+        let mut table = ImageTable::new(&[("a", "1"), ("b", "22"), ("c", "333")]).labelled(&[7, -8, 9], None);
+        table.rows[1].path = None;
+        table.group = 2;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        std::fs::write(&path, table.file()).unwrap();
+        let leaves = read(&path).unwrap();
+        let texts = |leaf: &Leaf| match &leaf.values {
+            Values::Bytes(values) => values.iter().map(|value| value.data().to_vec()).collect(),
+            _ => Vec::new(),
+        };
+        assert_eq!(
+            (texts(&leaves[0]), leaves[0].def.as_slice()),
+            (vec![b"1".to_vec(), b"22".into(), b"333".into()], &[2; 3][..])
+        );
+        assert_eq!((texts(&leaves[1]), leaves[1].def.as_slice()), (vec![b"a".to_vec(), b"c".into()], &[2, 1, 2][..]));
+        assert!(matches!(&leaves[2].values, Values::I64(values) if values == &[7, -8, 9]));
+        assert!(leaves.iter().all(|leaf| leaf.rep.is_empty()));
+        // Forward, in jumps.
+        let chosen = choose(&path).unwrap();
+        let (mut rows, mut leaves) = (LeafRows::open(&path, &chosen).unwrap(), chosen.empty());
+        rows.read(0, 1, &mut leaves).unwrap();
+        rows.read(1, 0, &mut leaves).unwrap();
+        assert!(rows.read(1, 1, &mut leaves).is_err() && rows.read(9, 0, &mut leaves).is_err());
+        assert!(matches!(&leaves[2].values, Values::I64(values) if values[..2] == [-8, 9]));
+    }
+
+    #[test]
+    fn no_damage_breaks_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        let packed =
+            [Compression::SNAPPY, Compression::GZIP(GzipLevel::default()), Compression::ZSTD(ZstdLevel::default())];
+        for compression in packed {
+            let table = ImageTable::new(&[("a", "one"), ("b", "two"), ("c", "three")]).labelled(&[1, 2, 3], None);
+            let whole = ImageTable { compression, ..table }.file();
+            for place in 0..whole.len() {
+                for value in [0, 0x7f, 0xff, whole[place] ^ 1] {
+                    let mut bytes = whole.clone();
+                    bytes[place] = value;
+                    std::fs::write(&path, bytes).unwrap();
+                    // An error or other values; never a panic, and never for long.
+                    let _ = read(&path);
+                }
+            }
+            for cut in (0..whole.len()).step_by(7) {
+                std::fs::write(&path, &whole[..cut]).unwrap();
+                assert!(read(&path).is_err());
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_file_does_not_become_a_long_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.parquet");
+        // One text of half a mebibyte in a dictionary, and five thousand rows that say it.
+        let schema =
+            Arc::new(parse_message_type("message m { optional binary image; optional binary text (UTF8); }").unwrap());
+        let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+        let mut writer =
+            SerializedFileWriter::new(std::fs::File::create(&path).unwrap(), schema, Arc::new(properties)).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        for text in [vec![1], vec![b'x'; 1 << 19]] {
+            let values = vec![ByteArray::from(text); 5000];
+            let mut column = group.next_column().unwrap().unwrap();
+            column.typed::<ByteArrayType>().write_batch(&values, Some(&vec![1; 5000]), None).unwrap();
+            column.close().unwrap();
+        }
+        group.close().unwrap();
+        writer.close().unwrap();
+        assert!(std::fs::metadata(&path).unwrap().len() < 1 << 19);
+        let chosen = choose(&path).unwrap();
+        let mut rows = LeafRows::open(&path, &chosen).unwrap();
+        let read = (0..5000).try_for_each(|row| rows.read(0, row, &mut chosen.empty()).map(drop));
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("come to much more than the file itself"), "{error}");
+    }
+}
