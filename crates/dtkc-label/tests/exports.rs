@@ -4,9 +4,9 @@
 
 mod common;
 
-use common::{CLUSTERS, Place, column, json, png};
-use dtkc_testing::files;
+use common::{CLUSTERS, Place, SHAPE, SIDE, column, json, png};
 use dtkc_testing::parquet::ImageTable;
+use dtkc_testing::{Set, files};
 use serde_json::Value;
 
 const NAMES: [&str; 5] = ["0.png", "a/1 & <2>.png", "a/\"3\'.png", "b/ü#%?+=.png", "b/tab\t.png"];
@@ -135,6 +135,16 @@ fn names_and_addresses_are_the_users() {
 }
 
 #[test]
+fn paths_in_a_dataset_go_from_the_root() {
+    let place = Place::new();
+    Set::new(SHAPE, 2).with_paths().write(&place.path("set.h5"));
+    let common = ["--input", "set.h5", "--output", "out.csv", "--export", "fiftyone=51.json", "--export", "cvat=a.xml"];
+    place.ok(&[&common[..], &["--export-root", "/data/photos"]].concat());
+    assert!(place.text("51.json").contains("\"/data/photos/folder/1.png\""));
+    assert!(place.text("a.xml").contains(&format!("name=\"folder/1.png\" width=\"{SIDE}\" height=\"{SIDE}\"")));
+}
+
+#[test]
 fn shards_have_their_share_and_a_resumed_run_the_same() {
     let place = Place::new();
     place.images("photos", 200);
@@ -174,9 +184,11 @@ fn shards_have_their_share_and_a_resumed_run_the_same() {
 fn what_a_tool_cannot_use_is_said_before_any_work() {
     let place = place();
     place.dataset("set.h5", 20);
+    Set::new(SHAPE, 2).with_paths().write(&place.path("paths.h5"));
     place.zip("a.zip", &[("1.png", png(1))]);
     place.write("t.parquet", ImageTable::new(&[("1.png", png(1))]).file());
     for (line, words) in [
+        ("--input photos paths.h5 --output no.csv --export cvat=no.xml", "label it apart"),
         ("--input photos --output no.csv --export yolo=x", "there is no export for 'yolo'"),
         ("--input photos --output no.csv --export labelstudoi=x.json", "did you mean label-studio?"),
         ("--input photos --output no.csv --export no.json", "is not a format and a path"),

@@ -296,6 +296,7 @@ impl LabelArgs {
                 "passed_over": outcome.fed.passed.counts(),
                 "passed_over_list": outcome.passed_list,
                 "duplicates": outcome.duplicates,
+                "exports": self.exports.iter().map(|e| json!({ "format": e.tool.name(), "path": e.path })).collect::<Vec<_>>(),
             });
             report::json(&outcome.summary, outcome.seconds, outcome.processed, more)?;
         } else if !self.quiet {

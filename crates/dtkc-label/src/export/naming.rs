@@ -15,6 +15,8 @@ pub struct Naming {
     root: PathBuf,
     /// Whether the user chose it.
     chosen: bool,
+    /// Whether paths go from it, and not from the current folder.
+    from_root: bool,
     /// What stands before names in addresses, where the user said it.
     url: Option<String>,
 }
@@ -31,7 +33,13 @@ impl Naming {
                 None => absolute(Path::new("."))?,
             },
         };
-        Ok(Self { root, chosen, url: url.map(str::to_owned) })
+        Ok(Self { root, chosen, from_root: false, url: url.map(str::to_owned) })
+    }
+
+    /// The same for paths that go from the root, as those in datasets.
+    #[must_use]
+    pub fn from_root(self) -> Self {
+        Self { from_root: true, ..self }
     }
 
     /// The folder that names are below.
@@ -41,17 +49,21 @@ impl Naming {
 
     /// The whole path of an image.
     pub(super) fn path(&self, path: &str) -> Result<String> {
-        Ok(absolute(Path::new(path))?.to_string_lossy().into_owned())
+        Ok(self.whole(path)?.to_string_lossy().into_owned())
+    }
+
+    fn whole(&self, path: &str) -> Result<PathBuf> {
+        if self.from_root { absolute(&self.root.join(path)) } else { absolute(Path::new(path)) }
     }
 
     /// The name of an image below the root, with `/` between its parts on every system.
     pub(super) fn name(&self, path: &str) -> Result<String> {
-        below(&self.root, path)
+        below(&self.root, &self.whole(path)?)
     }
 
     /// Where a browser finds an image.
     pub(super) fn address(&self, path: &str) -> Result<String> {
-        let local = || if self.chosen { self.name(path) } else { below(Path::new("/"), path) };
+        let local = || if self.chosen { self.name(path) } else { below(Path::new("/"), &self.whole(path)?) };
         match &self.url {
             Some(url) => Ok(format!("{url}{}", percent(&self.name(path)?))),
             None => Ok(format!("{LOCAL_FILES}{}", percent(&local()?))),
@@ -67,9 +79,8 @@ impl Naming {
     }
 }
 
-fn below(root: &Path, path: &str) -> Result<String> {
-    let whole = absolute(Path::new(path))?;
-    let name = whole.strip_prefix(root).map_err(|_| outside(root, path))?;
+fn below(root: &Path, whole: &Path) -> Result<String> {
+    let name = whole.strip_prefix(root).map_err(|_| outside(root, &whole.to_string_lossy()))?;
     let parts = name.components().filter_map(|part| match part {
         Component::Normal(part) => Some(part.to_string_lossy()),
         _ => None,
@@ -132,6 +143,10 @@ mod tests {
         assert_eq!(naming.address("/data/in/1.png").unwrap(), "/data/local-files/?d=in/1.png");
         naming.check(&places).unwrap();
         assert!(naming.check(&["/dat".into()]).is_err());
+        let naming = naming.from_root();
+        assert_eq!(naming.address("in/1.png").unwrap(), "/data/local-files/?d=in/1.png");
+        assert_eq!(naming.path("in/1.png").unwrap(), "/data/in/1.png");
+        assert!(naming.name("../1.png").is_err());
         let naming = Naming::new(None, Some("https://example.org/"), &places).unwrap();
         assert_eq!(naming.address("/data/in/a#b.png").unwrap(), "https://example.org/a%23b.png");
     }

@@ -123,6 +123,13 @@ fn exports_possible(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
             ));
         }
     }
+    if let Some(table) = inputs.tables().next().filter(|_| !inputs.only_tables()) {
+        return refused(format!(
+            "the paths in {} go from the folder that it was made of, and those of the other inputs from the current one, so \
+             an export cannot name both; label it apart",
+            table.path()
+        ));
+    }
     let opens = options.exports.iter().find(|export| {
         export.tool.opens_files() && !(export.tool == Tool::LabelStudio && options.export_url.is_some())
     });
@@ -140,6 +147,7 @@ fn exports_possible(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
 pub(super) fn naming(options: &LabelOptions, inputs: &Inputs) -> Result<Naming> {
     let places = inputs.places();
     let naming = Naming::new(options.export_root.as_deref(), options.export_url.as_deref(), &places)?;
+    let naming = if inputs.only_tables() { naming.from_root() } else { naming };
     if !options.exports.is_empty() {
         naming.check(&places)?;
     }

@@ -245,20 +245,23 @@ impl Inputs {
         Ok(())
     }
 
-    /// What the paths of images begin with: folders, archives and tables, and the folders of single files. A list says
-    /// nothing about that, and neither does a dataset: its paths go from the current folder.
+    /// What the paths of images begin with: folders, archives and tables, and the folders of single files. A list and a
+    /// dataset say nothing about that.
     pub fn places(&self) -> Vec<PathBuf> {
         let place = |input: &LabelInput| match input {
             LabelInput::Encoded(Input::Folder(path) | Input::Zip(path) | Input::Tar(path) | Input::Parquet(path)) => {
-                path.clone()
+                Some(path.clone())
             }
-            LabelInput::Encoded(Input::File(path)) => path.parent().unwrap_or(Path::new(".")).to_owned(),
-            LabelInput::Encoded(Input::Glob(pattern)) => pattern.base().to_owned(),
-            LabelInput::Encoded(Input::List(_)) | LabelInput::Sequences(_) | LabelInput::Dataset(_) => {
-                PathBuf::from(".")
-            }
+            LabelInput::Encoded(Input::File(path)) => Some(path.parent().unwrap_or(Path::new(".")).to_owned()),
+            LabelInput::Encoded(Input::Glob(pattern)) => Some(pattern.base().to_owned()),
+            LabelInput::Encoded(Input::List(_)) | LabelInput::Sequences(_) | LabelInput::Dataset(_) => None,
         };
-        self.inputs.iter().map(place).collect()
+        self.inputs.iter().filter_map(place).collect()
+    }
+
+    /// Whether all are datasets.
+    pub fn only_tables(&self) -> bool {
+        self.inputs.iter().all(|input| matches!(input, LabelInput::Dataset(_)))
     }
 
     /// Patterns.

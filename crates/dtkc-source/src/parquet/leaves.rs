@@ -215,7 +215,7 @@ impl OneLeaf {
     /// The row behind the next `before` ones.
     fn take(&mut self, before: usize, into: &mut Leaf) -> Parsed<u64> {
         let Leaf { values, def, rep } = into;
-        let (levels, first) = (def.len(), def.len());
+        let first = def.len();
         macro_rules! read {
             ($reader:expr, $values:expr) => {{
                 let had = $values.len();
@@ -232,7 +232,7 @@ impl OneLeaf {
             (ColumnReader::DoubleColumnReader(reader), Values::F64(values)) => plain(read!(reader, values)),
             (ColumnReader::ByteArrayColumnReader(reader), Values::Bytes(values)) => {
                 let (levels, bytes, had) = read!(reader, values);
-                (levels, bytes + values[had..].iter_mut().map(|value| own(value)).sum::<u64>())
+                (levels, bytes + values[had..].iter_mut().map(own).sum::<u64>())
             }
             (ColumnReader::FixedLenByteArrayColumnReader(reader), Values::Fixed(values)) => {
                 let (levels, bytes, had) = read!(reader, values);
@@ -249,7 +249,7 @@ impl OneLeaf {
             // One level more: the column itself may be missing now.
             match self.has_def {
                 true => def[first..].iter_mut().for_each(|level| *level += 1),
-                false => def.resize(levels + read, 1),
+                false => def.resize(first + read, 1),
             }
         }
         Ok(bytes)
