@@ -188,6 +188,7 @@ fn what_a_tool_cannot_use_is_said_before_any_work() {
     place.zip("a.zip", &[("1.png", png(1))]);
     place.write("t.parquet", ImageTable::new(&[("1.png", png(1))]).file());
     for (line, words) in [
+        ("--input photos --output no.csv --export coco=no.csv", "the same file"),
         ("--input photos paths.h5 --output no.csv --export cvat=no.xml", "label it apart"),
         ("--input photos --output no.csv --export yolo=x", "there is no export for 'yolo'"),
         ("--input photos --output no.csv --export labelstudoi=x.json", "did you mean label-studio?"),

@@ -185,7 +185,9 @@ fn named(options: &LabelOptions) -> Vec<PathBuf> {
 
 /// No output may be an input, lie among the inputs, or be another output.
 fn outputs(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
-    let written = written(options);
+    let mut written = written(options);
+    // A folder is no file, and cannot be one of the others.
+    written.extend(options.exports.iter().filter(|e| !e.files().contains(&e.path)).map(|e| e.path.clone()));
     let mut sources = inputs.sources();
     options.reads.iter().for_each(|path| sources.add(path));
     for out in &written {
