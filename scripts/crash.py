@@ -185,6 +185,11 @@ def jobs():
     for number, part in enumerate(parts, 1):
         more = ["--shard", f"{number}/3", "--output", part]
         subprocess.run(program("dtkc-label", "--model", model, "--input", data, *more), check=True, **quiet)
+    photos = os.path.join(place("data"), "photos")
+    subprocess.run(label("--output", os.path.join(place("data"), "few.csv"), "--sort-into", photos), check=True, **quiet)
+    export = lambda *more: program(
+        "dtkc-label", "--model", model, "--input", photos, "--output", "out.csv", "--export", "label-studio=tasks.json",
+        "--export", "cvat=tags.xml", "--export", "fiftyone=fiftyone.json", "--export", "coco=coco", *more)
     merge = lambda folder: program("dtkc-label", "merge", *parts, "--force", "--output", "all.parquet")
     journal = lambda name: ".journal" in name
     small = ["--set", "network.hidden=16", "--set", "network.blocks=[{filters=8,kernel=5},{filters=8,kernel=3}]"]
@@ -200,6 +205,7 @@ def jobs():
         again = lambda folder, ending=ending: label("--resume", "--output", f"out.{ending}")
         first = lambda folder, ending=ending: label("--output", f"out.{ending}")
         found.append(Job(f"label-{ending}", first, again, journal))
+    found.append(Job("label-export", lambda folder: export(), lambda folder: export("--resume"), journal))
     return [*found, Job("merge", merge, merge)], Job("fit", fit, resume, growing)
 
 

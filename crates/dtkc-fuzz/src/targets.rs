@@ -11,7 +11,7 @@ use dtkc_item::{Color, ImageShape, ImageSpec, Resize};
 use dtkc_label::journal;
 use dtkc_observe::Silent;
 use dtkc_onnx::{Backbone, Preparation, Reading};
-use dtkc_source::parquet::{ImageRows, RowColumns, Wants};
+use dtkc_source::parquet::{Choice, Chosen, ImageRows, LeafRows, RowColumns, Wants};
 use dtkc_source::{BodyReader, Found, Input, Visitor};
 use dtkc_train::config::RunConfig;
 
@@ -153,7 +153,24 @@ fn image_table() -> anyhow::Result<Execute> {
             // A few bytes may stand for many rows.
             if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
+        kept_columns(path);
     })
+}
+
+/// Reads every column of a table as it is.
+fn kept_columns(path: &Path) {
+    let columns = RowColumns::default();
+    let choice = Choice { names: None, images: true, columns: &columns, flag: "--keep-columns" };
+    let Ok(chosen) = Chosen::of(path, &choice) else { return };
+    let Ok(mut rows) = LeafRows::open(path, &chosen) else { return };
+    let mut leaves = chosen.empty();
+    for group in 0..rows.groups().min(8) {
+        for row in 0..rows.rows(group).min(100) as usize {
+            if rows.read(group, row, &mut leaves).is_err() {
+                break;
+            }
+        }
+    }
 }
 
 /// Reads everything of a dataset file. Each is first read by another process, on which the library may break.

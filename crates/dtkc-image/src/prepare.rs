@@ -4,7 +4,7 @@ use dtkc_item::{Color, ImageShape, ImageSpec, ItemError};
 use image::metadata::Orientation;
 
 use crate::color::rgb_to_gray;
-use crate::decode::{Decoded, Wanted, decode};
+use crate::decode::{Decoded, Wanted, decode, swaps_sides};
 use crate::fingerprint::Fingerprinter;
 use crate::fit::{Fitter, Picture, Size, scale};
 use crate::{Cost, Fingerprint, Limits, error, reduced};
@@ -34,6 +34,7 @@ pub struct Preparer {
     pixels: Vec<u8>,
     fitter: Fitter,
     prints: Option<Prints>,
+    size: (usize, usize),
 }
 
 /// Where fingerprints are asked for: what takes them, and the last one.
@@ -46,7 +47,7 @@ struct Prints {
 impl Preparer {
     /// A preparer for such images, within those limits.
     pub fn new(spec: ImageSpec, limits: Limits) -> Self {
-        Self { spec, limits, pixels: Vec::new(), fitter: Fitter::default(), prints: None }
+        Self { spec, limits, pixels: Vec::new(), fitter: Fitter::default(), prints: None, size: (0, 0) }
     }
 
     /// The same, which takes fingerprints, too: of every image that it makes ready, before it is brought to its size.
@@ -63,6 +64,11 @@ impl Preparer {
     /// The fingerprint of the image that was made ready last, once.
     pub fn take_fingerprint(&mut self) -> Option<Fingerprint> {
         self.prints.as_mut()?.last.take()
+    }
+
+    /// Width and height of the image that was made ready last: its own, as people see it, once it is turned.
+    pub fn size(&self) -> (usize, usize) {
+        self.size
     }
 
     /// What images are turned into.
@@ -107,6 +113,7 @@ impl Preparer {
         let decoded = decode(bytes, &self.limits, &wanted, &mut self.pixels, admit);
         let result = decoded.and_then(|Decoded { width, height, reduced, color, orientation }| {
             let picture = Picture { pixels: &self.pixels, height, width, reduced, color, orientation };
+            self.size = if swaps_sides(orientation) { (height, width) } else { (width, height) };
             remember(&mut self.prints, &picture, bytes.len() as u64, &mut self.fitter)?;
             self.fitter.fit(&picture, &self.spec, out)
         });
@@ -121,6 +128,7 @@ impl Preparer {
         self.check_out(out)?;
         let color = shape.color().ok_or_else(|| error::wrong_channels(shape.channels))?;
         let ImageShape { height, width, .. } = shape;
+        self.size = (width, height);
         self.limits.check_size(side(width), side(height))?;
         if pixels.len() != shape.len() {
             return Err(error::wrong_length("pixel", pixels.len(), shape.len()));

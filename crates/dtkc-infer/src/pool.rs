@@ -83,6 +83,8 @@ pub struct Answers {
     pub items: Option<Items>,
     /// What they look like, when the pool takes fingerprints; empty otherwise.
     pub fingerprints: Vec<Fingerprint>,
+    /// Width and height that images had before; empty for sequences.
+    pub sizes: Vec<(usize, usize)>,
 }
 
 impl Answers {
@@ -224,6 +226,7 @@ fn work<T>(mut worker: Worker, keep_items: bool, waiting: &Receiver<Waiting<T>>,
             assignments,
             items: keep_items.then(|| std::mem::replace(&mut batch.items, Items::empty(worker.shape()))),
             fingerprints,
+            sizes: std::mem::take(&mut batch.sizes),
         });
         // Nobody may be waiting any more; then the answer is not needed.
         let _ = reply.send(Finished { tag, outcome });

@@ -18,18 +18,21 @@ pub struct Prepared {
     pub items: Items,
     /// For each item its place among those, or why it has none.
     pub rows: Vec<Result<usize, ItemError>>,
+    /// Width and height that the images among them had before; empty for sequences.
+    pub sizes: Vec<(usize, usize)>,
 }
 
 impl Prepared {
     /// None yet, for a model that takes items of that shape.
     pub fn new(shape: ItemShape) -> Self {
-        Self { items: Items::empty(shape), rows: Vec::new() }
+        Self { items: Items::empty(shape), rows: Vec::new(), sizes: Vec::new() }
     }
 
     /// Forgets the items; the memory stays.
     pub fn clear(&mut self) {
         self.items.clear();
         self.rows.clear();
+        self.sizes.clear();
     }
 
     /// Items that can be used.
@@ -116,6 +119,7 @@ impl Worker {
         };
         if let (Ok(()), Ready::Images(preparer)) = (&made, &mut self.ready) {
             self.fingerprints.extend(preparer.take_fingerprint());
+            batch.sizes.push(preparer.size());
         }
         batch.rows.push(made.map(|()| place));
     }
@@ -136,6 +140,7 @@ impl Worker {
                         self.fingerprints.extend(taken.map_err(|error| self.session.failed(error.message))?);
                     }
                     batch.rows = (0..pixels.len() / each).map(Ok).collect();
+                    batch.sizes = vec![(shape.width, shape.height); batch.rows.len()];
                     batch.items = Items::Images { shape, pixels };
                 } else {
                     self.prepare(pixels.chunks_exact(each).map(|pixels| Decoded { shape, pixels }), batch);

@@ -11,6 +11,7 @@ use dtkc_source::{Body, BodyReader, ListFile, Passed, PassedOver, remote};
 
 use crate::error::{LabelError, Result};
 use crate::journal;
+use crate::keep::Places;
 use crate::label::Replaced;
 use crate::row::Row;
 use crate::sequences::SequenceSettings;
@@ -46,6 +47,8 @@ pub struct FeedOptions<'a> {
     pub keep_bytes: bool,
     /// Most bytes of one encoded image.
     pub max_bytes: u64,
+    /// Whether it is remembered where the rows of tables lie.
+    pub places: bool,
     /// Files that the run replaces, which no item may come from.
     pub replaced: &'a Replaced,
     /// Which sequences the model takes and how they are read, where it takes sequences.
@@ -97,6 +100,8 @@ pub struct Fed {
     pub passed: PassedOver,
     /// The list of these, on its way.
     pub list: Option<ListFile>,
+    /// Where the rows of tables lie, where that is asked for.
+    pub places: Places,
     /// Portions that were sent.
     pub portions: u64,
     /// Whether feeding was stopped before the end.
@@ -164,6 +169,9 @@ impl Visitor for Feeder<'_> {
             return self.fail(error);
         }
         let index = self.fed.seen;
+        if self.options.places {
+            self.fed.places.add(index, &origin);
+        }
         self.fed.seen += 1;
         if !self.options.shard.owns(index) {
             return ControlFlow::Continue(());

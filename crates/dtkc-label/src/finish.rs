@@ -9,6 +9,7 @@ use dtkc_observe::Observer;
 use crate::error::{LabelError, Result};
 use crate::failures::FailureList;
 use crate::journal::{self, Reader};
+use crate::keep::KeptColumns;
 use crate::layout::Layout;
 use crate::output::{self, Format, Held, RowWriter};
 use crate::row::Row;
@@ -38,9 +39,9 @@ pub struct Writing {
 
 impl Writing {
     /// Starts beside the target.
-    pub fn start(target: &Target) -> Result<Self> {
+    pub fn start(target: &Target, kept: Option<KeptColumns>) -> Result<Self> {
         let pending = Pending::beside(&target.path)?;
-        let writer = output::create(&pending, target.format, &target.layout, target.held);
+        let writer = output::create(&pending, target.format, &target.layout, target.held, kept);
         let writer = writer.map_err(|error| about(&pending, error))?;
         Ok(Self { pending, writer, failures: FailureList::new(&target.failed) })
     }
@@ -69,10 +70,15 @@ fn about(pending: &Pending, error: LabelError) -> LabelError {
 }
 
 /// Makes the output from its journal, which holds `rows` rows.
-pub fn from_journal(target: &Target, rows: u64, observer: &dyn Observer) -> Result<Option<PathBuf>> {
+pub fn from_journal(
+    target: &Target,
+    kept: Option<KeptColumns>,
+    rows: u64,
+    observer: &dyn Observer,
+) -> Result<Option<PathBuf>> {
     let name = target.path.file_name().unwrap_or_default().to_string_lossy();
     observer.begin(&format!("write {name}"), "rows", Some(rows));
-    let mut writing = Writing::start(target)?;
+    let mut writing = Writing::start(target, kept)?;
     let mut reader = Reader::open(&target.path)?;
     let mut kept = match target.format.wants_items() {
         true => Some(SpoolReader::open(&journal::items_path(&target.path), target.held.shape)?),

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::error::{LabelError, Result};
 use crate::journal::with_suffix;
+use crate::keep::Keep;
 use crate::layout::Layout;
 use crate::sequences::SequenceSettings;
 use crate::shard::Shard;
@@ -53,6 +54,12 @@ pub struct Settings {
     pub max_pixels: u64,
     /// The folder of `--sort-into`.
     pub sort_into: Option<PathBuf>,
+    /// The columns of the input that are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep: Option<Keep>,
+    /// What the tables that have them are known by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables: Option<String>,
     /// Where copies are looked for: the most bits in which their hashes differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<u32>,
@@ -165,6 +172,16 @@ impl Head {
     /// Refuses to go on with a journal that was begun with something else.
     pub fn check(&self, line: &str, journal: &Path) -> Result<()> {
         let old: Value = serde_json::from_str(line).map_err(|e| LabelError::wrap(journal, e))?;
+        let tables = old.pointer("/settings/tables").and_then(Value::as_str);
+        if let (Some(old), Some(new)) = (tables, &self.settings.tables)
+            && old != new
+        {
+            let reason = format!(
+                "the tables of the input have changed since the run began (then {old}; now {new}), and their columns would \
+                 stand beside the labels of other images; restore them, or start over with --force without --resume"
+            );
+            return Err(LabelError::file(journal, reason));
+        }
         match difference(&old, self) {
             None => Ok(()),
             Some(difference) => {

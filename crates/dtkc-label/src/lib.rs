@@ -5,17 +5,19 @@
 //! - [`journal`] keeps every finished row at once, so that nothing is lost to an interruption; [`output`] makes the
 //!   file from it at the end, in one of four forms, and reads such files back.
 //! - [`label()`] is a run from its settings to its summary; [`merge()`] joins the parts of a sharded one.
-//! - [`duplicates`] finds images that are copies of each other.
-//! - [`sort`], [`gallery`] and [`table`] are what people look at.
+//! - [`keep`] takes columns of the input over to the output; [`duplicates`] finds images that are copies of each other.
+//! - [`export`] writes files that labelling tools import; [`sort`], [`gallery`] and [`table`] are what people look at.
 
 pub mod duplicates;
 pub mod error;
+pub mod export;
 pub mod failures;
 pub mod feed;
 pub mod finish;
 pub mod gallery;
 pub mod job;
 pub mod journal;
+pub mod keep;
 pub mod label;
 pub mod layout;
 pub mod merge;

@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 use dtkc_files::{Sources, refuse_existing, refuse_twins};
-use dtkc_item::{ItemKind, Items};
+use dtkc_item::{ItemKind, ItemShape, Items};
 use dtkc_observe::Observer;
 
 use crate::duplicates::{self, Counts, Found, Store, sidecar};
@@ -14,6 +14,7 @@ use crate::failures;
 use crate::finish::{Target, Writing};
 use crate::gallery::{self, About, CopyPicks, Picks, Shown};
 use crate::job::{self, Job, Settings, State};
+use crate::keep::{FromParts, KeptColumns};
 use crate::output::{self, Format, Held, Stored};
 use crate::row::Row;
 use crate::shard::Shard;
@@ -62,6 +63,10 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
     check_outputs(options)?;
     let jobs: Vec<Job> = paths.iter().map(|part| read_job(part)).collect::<Result<_>>()?;
     let settings = check_parts(&paths, &jobs)?;
+    let kept = match &settings.keep {
+        Some(_) => Some(kept_columns(format, &paths, &jobs, &settings)?),
+        None => None,
+    };
     let mut parts = Vec::new();
     for path in &paths {
         let part = Format::of(path)?;
@@ -94,7 +99,8 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
     let mut tally = Tally::new(&settings.layout);
     let each = options.gallery.as_ref().map_or(0, |(_, each)| *each);
     let mut picks = Picks::new(settings.layout.clusters(), each).above(settings.layout.outlier);
-    let writing = join(parts, &target, total, observer, &mut |row| {
+    let writing = Writing::start(&target, kept)?;
+    let writing = join(parts, writing, (target.held.shape, total), observer, &mut |row| {
         tally.add(row);
         picks.add(row);
         if let Some(copies) = &mut copies {
@@ -118,6 +124,19 @@ pub fn merge(options: &MergeOptions, observer: &dyn Observer) -> Result<Merged> 
         )?;
     }
     Ok(Merged { summary, kind, failed_list, duplicates, interrupted: false })
+}
+
+/// The columns that the parts keep.
+fn kept_columns(format: Format, paths: &[PathBuf], jobs: &[Job], settings: &Settings) -> Result<KeptColumns> {
+    if format != Format::Parquet {
+        let text =
+            "the parts keep columns of their input, which only Parquet can hold; give --output the ending .parquet";
+        return Err(LabelError::Usage(text.into()));
+    }
+    let mut ordered: Vec<(u64, &PathBuf)> = jobs.iter().map(|job| job.shard.number).zip(paths).collect();
+    ordered.sort();
+    let ordered: Vec<PathBuf> = ordered.into_iter().map(|(_, path)| path.clone()).collect();
+    FromParts::open(&ordered, &settings.layout)
 }
 
 /// Copies among the images of all parts. `None` where the search was stopped: the observer then stops the rest, too.
@@ -219,14 +238,13 @@ fn check_parts(paths: &[PathBuf], jobs: &[Job]) -> Result<Settings> {
 /// Takes the row with the next index from whichever part has it, and shows it to `seen`. `None` where it was stopped.
 fn join(
     mut parts: Vec<Rows>,
-    target: &Target,
-    total: u64,
+    mut writing: Writing,
+    (shape, total): (ItemShape, u64),
     observer: &dyn Observer,
     seen: &mut dyn FnMut(&Row),
 ) -> Result<Option<Writing>> {
-    let mut writing = Writing::start(target)?;
     let mut run: Vec<Row> = Vec::with_capacity(RUN);
-    let mut items = Items::empty(target.held.shape);
+    let mut items = Items::empty(shape);
     // The part that gave a row most likely gives the next one, too.
     let mut at = 0;
     for index in 0..total {

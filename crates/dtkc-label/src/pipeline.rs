@@ -112,6 +112,10 @@ fn label(plan: &Plan<'_>, answers: &Answers, at: usize) -> Result<Label> {
         outlier: best.outlier,
         probabilities: if plan.probabilities { assigned.probabilities.row(at).to_vec() } else { Vec::new() },
         embedding: if plan.embedding { assigned.embedding.row(at).to_vec() } else { Vec::new() },
+        size: answers
+            .sizes
+            .get(at)
+            .and_then(|&(width, height)| Some((width.try_into().ok()?, height.try_into().ok()?))),
         // There are none unless the pool takes them.
         print: answers
             .fingerprints

@@ -36,6 +36,8 @@ pub struct Label {
     pub probabilities: Vec<f32>,
     /// The embedding; empty unless asked for.
     pub embedding: Vec<f32>,
+    /// Width and height of the image before it was brought to the model's size; only on the way to the output.
+    pub size: Option<(u32, u32)>,
     /// What copies of the image are found by; only on the way to the output, and only if asked for.
     pub print: Option<Box<Print>>,
 }
@@ -57,6 +59,7 @@ const LABELLED: u8 = 1;
 const TRUTH: u8 = 2;
 const PRINT: u8 = 4;
 const OUTLIER: u8 = 8;
+const SIZE: u8 = 16;
 
 impl Row {
     /// Appends the row to `out` in the journal's binary form.
@@ -66,7 +69,9 @@ impl Row {
         out.extend(self.index.to_le_bytes());
         let print = self.outcome.as_ref().ok().and_then(|label| label.print.as_deref());
         let outlier = self.outcome.as_ref().ok().and_then(|label| label.outlier);
-        let more = if print.is_some() { PRINT } else { 0 } | if outlier.is_some() { OUTLIER } else { 0 };
+        let size = self.outcome.as_ref().ok().and_then(|label| label.size);
+        let mut more = if print.is_some() { PRINT } else { 0 } | if outlier.is_some() { OUTLIER } else { 0 };
+        more |= if size.is_some() { SIZE } else { 0 };
         out.push(labelled | truth | more);
         put_text(out, &self.path);
         if let Some(truth) = &self.truth {
@@ -80,6 +85,9 @@ impl Row {
                     out.extend(value.to_le_bytes());
                 }
                 out.extend(outlier.iter().flat_map(|value| value.to_le_bytes()));
+                out.extend(
+                    size.iter().flat_map(|(width, height)| [width.to_le_bytes(), height.to_le_bytes()]).flatten(),
+                );
                 put_floats(out, &label.probabilities);
                 put_floats(out, &label.embedding);
                 if let Some(print) = print {
@@ -107,6 +115,7 @@ impl Row {
                 second_confidence: f32::from_le_bytes(take(bytes)?),
                 margin: f32::from_le_bytes(take(bytes)?),
                 outlier: if flags & OUTLIER != 0 { Some(f32::from_le_bytes(take(bytes)?)) } else { None },
+                size: if flags & SIZE != 0 { Some(take_size(bytes)?) } else { None },
                 probabilities: take_floats(bytes)?,
                 embedding: take_floats(bytes)?,
                 print: if flags & PRINT != 0 { Some(Box::new(Print::decode(bytes)?)) } else { None },
@@ -132,6 +141,10 @@ pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (head, rest) = bytes.split_first_chunk::<N>()?;
     *bytes = rest;
     Some(*head)
+}
+
+fn take_size(bytes: &mut &[u8]) -> Option<(u32, u32)> {
+    Some((u32::from_le_bytes(take(bytes)?), u32::from_le_bytes(take(bytes)?)))
 }
 
 fn take_slice<'a>(bytes: &mut &'a [u8], unit: usize) -> Option<&'a [u8]> {
@@ -164,7 +177,8 @@ pub(crate) mod tests {
             probabilities in prop::collection::vec(0f32..1.0, 0..4), embedding in prop::collection::vec(-9f32..9.0, 0..4),
         ) -> Label {
             let margin = confidence - second_confidence;
-            Label { cluster, confidence, second, second_confidence, margin, outlier, probabilities, embedding, print: None }
+            let (size, print) = (None, None);
+            Label { cluster, confidence, second, second_confidence, margin, outlier, probabilities, embedding, size, print }
         }
     }
 
@@ -182,10 +196,12 @@ pub(crate) mod tests {
         #[test]
         fn rows_survive_the_journal(
             mut rows in prop::collection::vec(row(), 0..5), prints in prop::collection::vec(prop::option::of(print()), 5),
+            sizes: [Option<(u32, u32)>; 5],
         ) {
-            for (row, print) in rows.iter_mut().zip(prints) {
+            for ((row, print), size) in rows.iter_mut().zip(prints).zip(sizes) {
                 if let Ok(label) = &mut row.outcome {
                     label.print = print.map(Box::new);
+                    label.size = size;
                 }
             }
             let mut bytes = Vec::new();

@@ -25,7 +25,12 @@ impl Shard {
 
     /// True where the image at that position belongs to this share.
     pub fn owns(self, index: u64) -> bool {
-        index / PART % self.count == self.number - 1
+        Self::of(index, self.count) == self
+    }
+
+    /// The share of `count` that the image at that position belongs to.
+    pub fn of(index: u64, count: u64) -> Self {
+        Self { number: index / PART % count.max(1) + 1, count }
     }
 
     /// How many of `total` images belong to this share.

@@ -1,11 +1,14 @@
 """Tables with groups: columns kept, rows that fail alone, the same bits as the model gives."""
 
+import subprocess
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import dtkc
-from dtkc import arrow
+from dtkc import _programs, arrow
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +36,20 @@ def test_batches_and_embeddings(table, model):
     first = np.array(whole["embedding"][0].as_py(), np.float32)
     np.testing.assert_array_equal(first, model.assign([table["image"][0].as_py()["bytes"]]).embedding[0])
     assert whole["embedding"][41].as_py() is None and whole["image"].type == table["image"].type
+
+
+def test_the_labeller_keeps_the_same_columns(table, model, tmp_path):
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=10)
+    command = [_programs.find("dtkc-label"), "--model", "glyphs", "--input", "in.parquet", "--output", "out.parquet", "--keep-columns", "--embedding", "--quiet"]
+    subprocess.run(command, env=_programs.environment(), check=True, stdin=subprocess.DEVNULL, cwd=tmp_path)
+    found = pq.read_table(tmp_path / "out.parquet")
+    wanted = arrow.label(table, model, embedding=True)
+    # The labeller says where a row came from, too.
+    assert [name for name in found.column_names if name not in ("index", "path")] == wanted.column_names
+    for name in set(wanted.column_names) - {"error"}:
+        assert found[name].to_pylist() == wanted[name].to_pylist(), name
+    # And by which code a failure is known.
+    assert [error and error.split(": ", 1)[1] for error in found["error"].to_pylist()] == wanted["error"].to_pylist()
 
 
 def test_which_column_is_found_or_asked_for(table, model):

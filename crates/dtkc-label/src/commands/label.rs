@@ -10,6 +10,8 @@ use dtkc_formats::sequences::sound::{SoundKind, milliseconds};
 use dtkc_image::Limits;
 use dtkc_infer::{Device, ModelFile, Names};
 use dtkc_item::ItemKind;
+use dtkc_label::export::Export;
+use dtkc_label::keep::Keep;
 use dtkc_label::label::{LabelOptions, Outcome, Output};
 use dtkc_label::output::Format;
 use dtkc_label::sequences::SequenceSettings;
@@ -28,10 +30,12 @@ Examples:
   dtkc-label --model animals.onnx --input photos/ --output labels.parquet --gallery clusters.html
   dtkc-label --model animals.onnx --input 'shards/*.tar' --output labels.jsonl --probabilities
   dtkc-label --model animals.onnx --input 'train-*.parquet' --output labels.parquet --truth
+  dtkc-label --model animals.onnx --input 'train-*.parquet' --output labels.parquet --keep-columns --embedding
   dtkc-label --model animals.onnx --input 'shard-{000..099}.tar' --output labels.csv
   dtkc-label --model animals.onnx --input photos/ --output labels.csv --sort-into sorted --min-confidence 0.8
   dtkc-label --model animals.onnx --input photos/ --output labels.csv --duplicates --gallery clusters.html
   dtkc-label --model animals.onnx --input s3://bucket/photos/ --output s3://bucket/labels.parquet
+  dtkc-label --model animals.onnx --input photos/ --output labels.csv --export label-studio=tasks.json
   find /data -name '*.jpg' | dtkc-label --model animals.onnx --input - --output -
   dtkc-label --model mnist --input digits.h5 --output part-2.csv --shard 2/8
   dtkc-label merge part-*.csv --output labels.csv
@@ -128,6 +132,20 @@ pub struct LabelArgs {
     )]
     duplicate_distance: u32,
 
+    /// Write the labels for a tool, too: label-studio=FILE.json, cvat=FILE.xml, fiftyone=FILE.json or coco=FOLDER (Datumaro);
+    /// may be repeated
+    #[arg(long = "export", value_name = "FORMAT=PATH", help_heading = EXPORTS)]
+    exports: Vec<Export>,
+
+    /// Folder that names of images in exports are below [default: what the inputs have in common]
+    #[arg(long, value_name = "DIR", requires = "exports", help_heading = EXPORTS)]
+    export_root: Option<PathBuf>,
+
+    /// What stands before these names in Label Studio's tasks, as https://host/photos/ [default: its address of local
+    /// files]
+    #[arg(long, value_name = "URL", requires = "exports", help_heading = EXPORTS)]
+    export_url: Option<String>,
+
     /// Where images that failed are listed [default: OUT.failed.csv]
     #[arg(long, value_name = "FILE.csv", help_heading = "Beside the rows")]
     failed: Option<PathBuf>,
@@ -187,6 +205,15 @@ pub struct LabelArgs {
     #[arg(long, value_name = "COLUMN", help_heading = TABLES)]
     id_column: Option<String>,
 
+    /// Keep the columns of Parquet inputs in a .parquet output, before those of the labels: all but the images, or those that
+    /// are named
+    #[arg(long, value_name = "A,B,C", num_args = 0..=1, default_missing_value = "all", help_heading = TABLES)]
+    keep_columns: Option<String>,
+
+    /// Keep the images, too
+    #[arg(long, requires = "keep_columns", help_heading = TABLES)]
+    keep_images: bool,
+
     /// Column with the time: steps are put in its order
     #[arg(long, value_name = "COLUMN", help_heading = SEQUENCES)]
     time_column: Option<String>,
@@ -233,6 +260,7 @@ pub struct LabelArgs {
 }
 
 /// Headings in the help.
+const EXPORTS: &str = "For labelling tools";
 const TABLES: &str = "Tables";
 const SEQUENCES: &str = "Sequences";
 
@@ -300,6 +328,7 @@ impl LabelArgs {
                 "passed_over": outcome.fed.passed.counts(),
                 "passed_over_list": outcome.passed_list,
                 "duplicates": outcome.duplicates,
+                "exports": self.exports.iter().map(|e| json!({ "format": e.tool.name(), "path": e.path })).collect::<Vec<_>>(),
             });
             report::json(&outcome.summary, outcome.seconds, outcome.processed, more)?;
         } else if !self.quiet {
@@ -352,14 +381,24 @@ impl LabelArgs {
                 name: self.id_column.clone(),
                 label: self.label_column.clone(),
             },
+            keep: self.keep(),
             shard: self.shard.unwrap_or(Shard::WHOLE),
             resume: self.resume,
             force: self.force,
             reads,
             sort: self.sort_into.clone().map(|root| (root, self.sort_how)),
             gallery: self.gallery.clone().map(|page| (page, self.gallery_images)),
+            exports: self.exports.clone(),
+            export_root: self.export_root.clone(),
+            export_url: self.export_url.clone(),
             duplicates: self.duplicates.then_some(self.duplicate_distance),
         })
+    }
+
+    fn keep(&self) -> Option<Keep> {
+        let names = self.keep_columns.as_deref()?;
+        let columns = (names != "all").then(|| names.split(',').map(|name| name.trim().to_owned()).collect());
+        Some(Keep { columns, images: self.keep_images })
     }
 
     /// The model, from this machine or from a store.
@@ -400,6 +439,9 @@ impl LabelArgs {
             if let Some(place) = place.as_ref().filter(|_| !outcome.fed.stopped) {
                 eprintln!("{what} {}", place.display());
             }
+        }
+        for export in self.exports.iter().filter(|_| !outcome.fed.stopped) {
+            eprintln!("for {}: {}", export.tool.name(), export.path.display());
         }
         report::duplicates(outcome.duplicates.as_ref());
         if self.duplicates && self.shard.is_some_and(|shard| shard.count > 1) && !outcome.fed.stopped {

@@ -11,6 +11,7 @@ use dtkc_source::parquet::RowColumns;
 use super::{LabelOptions, Outcome, Output};
 use crate::duplicates::{self, sidecar};
 use crate::error::{LabelError, Result};
+use crate::export::{Export, Naming, Tool};
 use crate::failures;
 use crate::feed::Fed;
 use crate::finish;
@@ -18,7 +19,7 @@ use crate::job::{self, Head, Job, Settings, State};
 use crate::journal;
 use crate::label::Replaced;
 use crate::layout::{Layout, UNSURE};
-use crate::output;
+use crate::output::{self, Format};
 use crate::source::Inputs;
 use crate::tally::Tally;
 
@@ -30,6 +31,8 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
         )));
     }
     duplicates_possible(options)?;
+    exports_possible(options, inputs)?;
+    keeping_possible(options)?;
     outputs(options, inputs)?;
     if let Some((root, _)) = &options.sort {
         let root = real(root);
@@ -57,7 +60,16 @@ pub(super) fn check(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
         }
     }
     let paths = [options.gallery.as_ref().map(|(path, _)| path), options.failed.as_ref()];
-    paths.into_iter().flatten().try_for_each(|path| finish::check_folder(path))
+    paths.into_iter().flatten().try_for_each(|path| finish::check_folder(path))?;
+    options.exports.iter().try_for_each(|export| {
+        let first = export.first();
+        if first.is_file() && !export.files().contains(&first) {
+            let tool = export.tool.name();
+            let text = format!("{} is a file, and --export {tool} makes a folder there; name another", first.display());
+            return Err(LabelError::Usage(text));
+        }
+        finish::check_folder(&first)
+    })
 }
 
 /// Copies are found by what images look like, and listed beside a file.
@@ -74,6 +86,74 @@ fn duplicates_possible(options: &LabelOptions) -> Result<()> {
     }
 }
 
+/// Columns of any type go from Parquet to Parquet.
+fn keeping_possible(options: &LabelOptions) -> Result<()> {
+    match (&options.keep, &options.output) {
+        (None, _) => Ok(()),
+        (Some(_), _) if options.model.image().is_none() => Err(LabelError::Usage(
+            "--keep-columns keeps what stands beside images, and the model takes sequences; leave it out".into(),
+        )),
+        (Some(_), Output::File(_, Format::Parquet)) => Ok(()),
+        (Some(_), _) => Err(LabelError::Usage(
+            "--keep-columns keeps columns of any type, which only Parquet can hold; give --output the ending .parquet"
+                .into(),
+        )),
+    }
+}
+
+/// Labelling tools show images, which they must find.
+fn exports_possible(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
+    let Some(first) = options.exports.first() else { return Ok(()) };
+    let refused = |text: String| Err(LabelError::Usage(text));
+    let tool = first.tool.name();
+    if options.model.image().is_none() {
+        return refused(format!("--export {tool} is for a tool that shows images, and the model takes sequences"));
+    }
+    if let Output::Stream(_) = options.output {
+        return refused(format!(
+            "--export {tool} is written beside an output file, and rows go to standard output; name a file with --output"
+        ));
+    }
+    for table in inputs.tables() {
+        if !table.has_paths()? {
+            return refused(format!(
+                "{} holds images without their paths, so {tool} cannot find them; label the folder that they came from, or \
+                 bring them into one with --sort-into and label that",
+                table.path()
+            ));
+        }
+    }
+    if let Some(table) = inputs.tables().next().filter(|_| !inputs.only_tables()) {
+        return refused(format!(
+            "the paths in {} go from the folder that it was made of, and those of the other inputs from the current one, so \
+             an export cannot name both; label it apart",
+            table.path()
+        ));
+    }
+    let opens = options.exports.iter().find(|export| {
+        export.tool.opens_files() && !(export.tool == Tool::LabelStudio && options.export_url.is_some())
+    });
+    match opens.and_then(|export| Some((export.tool.name(), inputs.packed().next()?))) {
+        Some((tool, packed)) => refused(format!(
+            "{tool} opens images as files, and those of {} lie inside it; unpack it and label the folder{}",
+            packed.display(),
+            if tool == Tool::LabelStudio.name() { ", or say where they can be found with --export-url" } else { "" }
+        )),
+        None => Ok(()),
+    }
+}
+
+/// How exports name images. What lies elsewhere than the user says is refused before any work is done.
+pub(super) fn naming(options: &LabelOptions, inputs: &Inputs) -> Result<Naming> {
+    let places = inputs.places();
+    let naming = Naming::new(options.export_root.as_deref(), options.export_url.as_deref(), &places)?;
+    let naming = if inputs.only_tables() { naming.from_root() } else { naming };
+    if !options.exports.is_empty() {
+        naming.check(&places)?;
+    }
+    Ok(naming)
+}
+
 /// Where copies are listed, or what a shard leaves for that.
 fn duplicates_path(options: &LabelOptions, output: &Path) -> Option<PathBuf> {
     options.duplicates?;
@@ -82,7 +162,7 @@ fn duplicates_path(options: &LabelOptions, output: &Path) -> Option<PathBuf> {
 
 /// Everything that a run writes, whether the user named it or not.
 fn written(options: &LabelOptions) -> Vec<PathBuf> {
-    let mut written: Vec<PathBuf> = named(options).into_iter().map(Path::to_owned).collect();
+    let mut written = named(options);
     if let Output::File(path, _) = &options.output {
         let journal = journal::path_for(path);
         written.extend([journal::items_path(path), journal, job::path_for(path)]);
@@ -95,16 +175,19 @@ fn written(options: &LabelOptions) -> Vec<PathBuf> {
     written
 }
 
-/// The outputs that the user named.
-fn named(options: &LabelOptions) -> Vec<&Path> {
+/// The outputs that the user named, and what belongs to them.
+fn named(options: &LabelOptions) -> Vec<PathBuf> {
     let output = if let Output::File(path, _) = &options.output { Some(path) } else { None };
     let page = options.gallery.as_ref().map(|(path, _)| path);
-    [output, options.failed.as_ref(), page].into_iter().flatten().map(PathBuf::as_path).collect()
+    let named = [output, options.failed.as_ref(), page].into_iter().flatten().cloned();
+    named.chain(options.exports.iter().flat_map(Export::files)).collect()
 }
 
 /// No output may be an input, lie among the inputs, or be another output.
 fn outputs(options: &LabelOptions, inputs: &Inputs) -> Result<()> {
-    let written = written(options);
+    let mut written = written(options);
+    // A folder is no file, and cannot be one of the others.
+    written.extend(options.exports.iter().filter(|e| !e.files().contains(&e.path)).map(|e| e.path.clone()));
     let mut sources = inputs.sources();
     options.reads.iter().for_each(|path| sources.add(path));
     for out in &written {
@@ -137,7 +220,7 @@ pub(super) fn existing(options: &LabelOptions) -> Result<()> {
     {
         refuse_existing(&list, may)?;
     }
-    named(options).into_iter().try_for_each(|out| Ok(refuse_existing(out, may)?))
+    named(options).iter().try_for_each(|out| Ok(refuse_existing(out, may)?))
 }
 
 /// Files that the run will replace: an input that only a list or a link leads to must not be one of them.
@@ -189,6 +272,8 @@ pub(super) fn settings(options: &LabelOptions) -> Settings {
         max_side: options.limits.max_side,
         max_pixels: options.limits.max_pixels,
         sort_into: options.sort.as_ref().map(|(root, _)| root.clone()),
+        keep: options.keep.clone(),
+        tables: None,
         duplicates: options.duplicates,
     }
 }
@@ -203,6 +288,13 @@ pub(super) fn complete_already(options: &LabelOptions, head: &Head) -> Result<Op
     if let Some(difference) = job::difference(&Head { shard: job.shard, settings: job.settings }, head) {
         let reason = format!(
             "it is complete, but was made with other settings ({difference}); leave --resume out and add --force to make it anew"
+        );
+        return Err(LabelError::file(path, reason));
+    }
+    if let Some(gone) = options.exports.iter().flat_map(Export::files).find(|file| !file.exists()) {
+        let reason = format!(
+            "it is complete, and {} is not there: exports are made when a run ends; leave --resume out and add --force to make both",
+            gone.display()
         );
         return Err(LabelError::file(path, reason));
     }

@@ -15,10 +15,12 @@ use run::Run;
 
 use crate::duplicates::Counts;
 use crate::error::{LabelError, Result};
+use crate::export::Export;
 use crate::failures;
 use crate::feed::{Fed, FeedOptions};
 use crate::job::Head;
 use crate::journal;
+use crate::keep::{Keep, Kept};
 use crate::output::Format;
 use crate::pipeline::Plan;
 use crate::sequences::SequenceSettings;
@@ -67,6 +69,8 @@ pub struct LabelOptions {
     pub sequences: SequenceSettings,
     /// Which columns of tables are what, where the model takes images.
     pub columns: RowColumns,
+    /// Which columns of the input go to the output, too.
+    pub keep: Option<Keep>,
     /// Which share of the input.
     pub shard: Shard,
     /// Go on where an interrupted run stopped.
@@ -79,6 +83,12 @@ pub struct LabelOptions {
     pub sort: Option<(PathBuf, How)>,
     /// The page, and how many images of each kind and cluster it shows.
     pub gallery: Option<(PathBuf, usize)>,
+    /// Files for labelling tools.
+    pub exports: Vec<Export>,
+    /// The folder that names in these are below; what the inputs have in common unless told otherwise.
+    pub export_root: Option<PathBuf>,
+    /// What stands before names in addresses.
+    pub export_url: Option<String>,
     /// Where copies should be found: the most bits in which their hashes differ.
     pub duplicates: Option<u32>,
 }
@@ -105,9 +115,15 @@ pub struct Outcome {
 
 /// Runs to the end, or until the observer asks for a stop; what is done by then is kept.
 pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome> {
-    let settings = check::settings(options);
+    let mut settings = check::settings(options);
     let inputs = settings.open_inputs(observer)?;
     check::check(options, &inputs)?;
+    let naming = check::naming(options, &inputs)?;
+    let kept = match &options.keep {
+        Some(keep) => Some(Kept::look(&inputs, (keep, &options.columns), &settings.layout, observer)?),
+        None => None,
+    };
+    settings.tables = kept.as_ref().map(Kept::fingerprint);
     let lock = match &options.output {
         Output::File(path, _) => journal::lock(path)?,
         Output::Stream(_) => None,
@@ -122,7 +138,7 @@ pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome>
     let runtime = Runtime::for_device(options.device, options.onnxruntime.as_deref())?;
     // Before the journal: a model that cannot be run leaves nothing behind.
     let pool = Pool::start(&runtime, &options.model, &pool_options(options))?;
-    let mut run = Run::start(options, head, observer)?;
+    let mut run = Run::start(options, head, naming, observer)?;
     let sorter = match &options.sort {
         Some((root, how)) => {
             let shared = run.is_resumed() || options.shard.count > 1;
@@ -144,6 +160,7 @@ pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome>
             passed_list: passed_list.as_deref(),
             keep_bytes: sorter.is_some(),
             max_bytes: options.limits.max_bytes,
+            places: kept.is_some(),
             replaced: &replaced,
             sequences: options.model.sequences(options.sequences.max_steps).map(|spec| (spec, &options.sequences)),
         },
@@ -154,7 +171,7 @@ pub fn label(options: &LabelOptions, observer: &dyn Observer) -> Result<Outcome>
     let outcome = match run.label(&plan, pool) {
         // An input that would be replaced: there is nothing to go on with.
         Err(error @ LabelError::Usage(_)) if !run.is_resumed() => run.discard().and(Err(error)),
-        fed => fed.and_then(|fed| run.finish(&inputs, fed)),
+        fed => fed.and_then(|fed| run.finish(&inputs, kept.as_ref(), fed)),
     };
     // Only now may another run write this output.
     drop(lock);

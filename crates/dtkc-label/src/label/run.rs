@@ -13,12 +13,14 @@ use super::{LabelOptions, Outcome, Output};
 use crate::duplicates::sidecar::SidecarWriter;
 use crate::duplicates::{Found, Print, Store};
 use crate::error::{LabelError, Result};
+use crate::export::{self, Naming};
 use crate::failures::{self, FailureList};
 use crate::feed::{Fed, Item, Past};
 use crate::finish::{self, Target};
 use crate::gallery::{self, About, CopyPicks, Picks, Shown};
 use crate::job::{Head, Job, State};
 use crate::journal::{self, Journal};
+use crate::keep::Kept;
 use crate::layout::Layout;
 use crate::output::{self, Format, Held, RowWriter};
 use crate::pipeline::{self, Plan};
@@ -29,6 +31,8 @@ use crate::tally::{Summary, Tally};
 pub(super) struct Run<'a> {
     options: &'a LabelOptions,
     head: Head,
+    /// How exports name images.
+    naming: Naming,
     observer: &'a dyn Observer,
     sink: Sink,
     past: Option<Earlier>,
@@ -66,7 +70,12 @@ impl Figures {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn start(options: &'a LabelOptions, head: Head, observer: &'a dyn Observer) -> Result<Self> {
+    pub(super) fn start(
+        options: &'a LabelOptions,
+        head: Head,
+        naming: Naming,
+        observer: &'a dyn Observer,
+    ) -> Result<Self> {
         let layout = &head.settings.layout;
         let each = options.gallery.as_ref().map_or(0, |(_, each)| *each);
         let mut figures =
@@ -89,7 +98,7 @@ impl<'a> Run<'a> {
         };
         observer.begin("label", options.model.shape().kind().name(), None);
         observer.skip(past.map_or(0, |done| done.rows));
-        Ok(Self { options, head, observer, sink, past, figures, processed: 0, started: Instant::now() })
+        Ok(Self { options, head, naming, observer, sink, past, figures, processed: 0, started: Instant::now() })
     }
 
     pub(super) fn is_resumed(&self) -> bool {
@@ -138,7 +147,7 @@ impl<'a> Run<'a> {
     }
 
     /// Makes what was asked for. The journal is removed last: until then a kill can be resumed.
-    pub(super) fn finish(self, inputs: &Inputs, mut fed: Fed) -> Result<Outcome> {
+    pub(super) fn finish(self, inputs: &Inputs, kept: Option<&Kept>, mut fed: Fed) -> Result<Outcome> {
         if fed.seen == 0 && !fed.stopped {
             self.sink.discard()?;
             return Err(LabelError::NoImages(nothing(self.options, &fed.passed)));
@@ -159,9 +168,10 @@ impl<'a> Run<'a> {
                 journal.check_there()?;
                 let state = if fed.stopped { State::Interrupted } else { State::Complete };
                 let job = Job::new(state, summary.images, self.head.shard, &self.head.settings);
-                let made = finish::from_journal(&target, summary.images, self.observer);
+                let columns = kept.map(|kept| kept.columns(std::mem::take(&mut fed.places)));
+                let made = finish::from_journal(&target, columns, summary.images, self.observer);
                 let list =
-                    made.and_then(|list| job.write(&target.path).map(|()| list)).map_err(|e| kept(&target, e))?;
+                    made.and_then(|list| job.write(&target.path).map(|()| list)).map_err(|e| unmade(&target, e))?;
                 (list, Some(journal))
             }
         };
@@ -171,6 +181,18 @@ impl<'a> Run<'a> {
                 duplicates = Some(copies.write(path)?);
             }
             passed_list = fed.list.take().map(ListFile::finish).transpose()?.flatten();
+            if let Output::File(path, _) = &self.options.output {
+                let settings = &self.head.settings;
+                let about = export::About {
+                    output: path,
+                    layout: &settings.layout,
+                    model: &settings.model,
+                    sha256: &settings.model_sha256,
+                    naming: &self.naming,
+                    images: summary.labelled,
+                };
+                export::write(&self.options.exports, &about, self.observer).map_err(|e| unexported(path, e))?;
+            }
             if let Some((page, _)) = &self.options.gallery {
                 write_gallery(page, self.options, inputs, &self.figures.picks, &summary, copies.as_ref())?;
             }
@@ -245,13 +267,22 @@ impl Sink {
 }
 
 /// The rows are not lost with the file that could not be made.
-fn kept(target: &Target, error: LabelError) -> LabelError {
+fn unmade(target: &Target, error: LabelError) -> LabelError {
     if let LabelError::Lost(_) = error {
         return error;
     }
     let journal = journal::path_for(&target.path);
     let remedy = format!("the same command with --resume makes it from {}, where all rows are safe", journal.display());
     LabelError::unwritable(target.path.display(), &error, &remedy)
+}
+
+/// All that was asked for is there but an export, which can be made again.
+fn unexported(output: &Path, error: LabelError) -> LabelError {
+    let remedy = format!("{} is complete; the same command with --resume makes the exports", output.display());
+    match error {
+        LabelError::Usage(text) => LabelError::Usage(format!("{text} ({remedy})")),
+        other => LabelError::Settings(format!("{other} ({remedy})")),
+    }
 }
 
 /// A closed pipe stays what it is: its reader has seen enough, and nothing is wrong.

@@ -180,6 +180,7 @@ fn parse(record: &ByteRecord, layout: &Layout) -> Option<Row> {
             outlier: if layout.outlier.is_some() { Some(float(8)?) } else { None },
             probabilities: probabilities.map(float).collect::<Option<_>>()?,
             embedding: embedding.map(float).collect::<Option<_>>()?,
+            size: None,
             print: None,
         })
     } else {

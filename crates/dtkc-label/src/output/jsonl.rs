@@ -108,6 +108,7 @@ fn to_row(line: Line<'_>) -> Option<Row> {
             outlier: line.outlier.flatten(),
             probabilities: line.probabilities.flatten().unwrap_or_default().into_owned(),
             embedding: line.embedding.flatten().unwrap_or_default().into_owned(),
+            size: None,
             print: None,
         }),
     };

@@ -6,6 +6,7 @@
 mod csv;
 mod hdf5;
 mod jsonl;
+mod kept;
 mod parquet;
 mod parquet_reader;
 mod parquet_schema;
@@ -17,8 +18,11 @@ use std::str::FromStr;
 
 use dtkc_files::Pending;
 use dtkc_item::{ItemShape, Items, Resize};
+pub use parquet_reader::kept_fields;
+pub use parquet_schema::{FieldKind, LabelField, label_fields};
 
 use crate::error::{LabelError, Result};
+use crate::keep::KeptColumns;
 use crate::layout::Layout;
 use crate::row::Row;
 
@@ -104,14 +108,20 @@ pub trait RowWriter {
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
-/// A writer to a file on its way.
-pub fn create(pending: &Pending, format: Format, layout: &Layout, held: Held) -> Result<Box<dyn RowWriter>> {
+/// A writer to a file on its way. Only Parquet has a place for kept columns.
+pub fn create(
+    pending: &Pending,
+    format: Format,
+    layout: &Layout,
+    held: Held,
+    kept: Option<KeptColumns>,
+) -> Result<Box<dyn RowWriter>> {
     // Not one that names itself in its errors: nobody but `Pending` knows the partial file.
     let file = || -> Result<_> { Ok(std::io::BufWriter::with_capacity(1 << 18, pending.open()?)) };
     Ok(match format {
         Format::Csv => Box::new(csv::CsvWriter::new(file()?, layout)?),
         Format::Jsonl => Box::new(jsonl::JsonlWriter::new(file()?, layout)),
-        Format::Parquet => Box::new(parquet::ParquetWriter::new(pending.open()?, pending.target(), layout)?),
+        Format::Parquet => Box::new(parquet::ParquetWriter::new(pending.open()?, pending.target(), layout, kept)?),
         Format::Hdf5 => Box::new(hdf5::Hdf5Writer::new(pending, layout, held)?),
     })
 }

@@ -16,8 +16,10 @@ use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use dtkc_item::Items;
 
 use super::RowWriter;
+use super::kept::{self, Kept};
 use super::parquet_schema::{Column, Values, columns, schema};
 use crate::error::{LabelError, Result};
+use crate::keep::KeptColumns;
 use crate::layout::Layout;
 use crate::row::Row;
 
@@ -35,36 +37,51 @@ pub(super) struct ParquetWriter {
     group_rows: usize,
     writer: SerializedFileWriter<File>,
     waiting: Vec<Row>,
+    kept: Option<Kept>,
 }
 
 impl ParquetWriter {
     /// Writes to `file`; errors are about `target`.
-    pub(super) fn new(file: File, target: &Path, layout: &Layout) -> Result<Self> {
-        let columns = columns(layout);
+    pub(super) fn new(file: File, target: &Path, layout: &Layout, kept: Option<KeptColumns>) -> Result<Self> {
+        let columns = columns(layout, kept.as_ref().map_or(&[], |kept| &kept.fields));
         let row_bytes = 64 + 4 * (layout.probability_columns() + layout.embedding);
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_created_by(format!("dtkc-label {}", env!("CARGO_PKG_VERSION")))
+            .set_key_value_metadata(kept.as_ref().map(kept::about))
             .build();
         let writer = schema(&columns)
+            .and_then(|schema| kept.as_ref().map_or(Ok(schema.clone()), |kept| kept::before(&kept.fields, &schema)))
             .and_then(|schema| SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)))
             .map_err(|e| LabelError::wrap(target, e))?;
+        let kept = kept.map(|kept| Kept::new(kept, &writer));
         let group_rows = (GROUP_BYTES / row_bytes).clamp(PORTION, GROUP_ROWS);
-        Ok(Self { target: target.to_owned(), layout: layout.clone(), columns, group_rows, writer, waiting: Vec::new() })
+        Ok(Self {
+            target: target.to_owned(),
+            layout: layout.clone(),
+            columns,
+            group_rows,
+            writer,
+            waiting: Vec::new(),
+            kept,
+        })
     }
 
     fn write_group(&mut self, count: usize) -> Result<()> {
         let rows: Vec<Row> = self.waiting.drain(..count).collect();
-        let written = write_group(&mut self.writer, &self.columns, &rows, &self.layout);
+        let written = write_group(&mut self.writer, self.kept.as_mut(), &self.columns, &rows, &self.layout);
         written.map_err(|e| LabelError::wrap(&self.target, e))
     }
 }
 
 impl RowWriter for ParquetWriter {
     fn write(&mut self, rows: &[Row], _items: &Items) -> Result<()> {
-        self.waiting.extend_from_slice(rows);
-        while self.waiting.len() >= self.group_rows {
-            self.write_group(self.group_rows)?;
+        for row in rows {
+            self.waiting.push(row.clone());
+            let full = self.kept.as_mut().map(|kept| kept.add(row.index)).transpose()?.unwrap_or(false);
+            if full || self.waiting.len() >= self.group_rows {
+                self.write_group(self.waiting.len())?;
+            }
         }
         Ok(())
     }
@@ -79,11 +96,15 @@ impl RowWriter for ParquetWriter {
 
 fn write_group(
     writer: &mut SerializedFileWriter<File>,
+    kept: Option<&mut Kept>,
     columns: &[Column],
     rows: &[Row],
     layout: &Layout,
 ) -> Written<()> {
     let mut group = writer.next_row_group()?;
+    if let Some(kept) = kept {
+        kept.write(&mut group)?;
+    }
     for column in columns {
         let Some(mut out) = group.next_column()? else {
             return Err(ParquetError::General(format!("the table has no column for '{}'", column.name)));

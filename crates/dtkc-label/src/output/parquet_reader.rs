@@ -1,6 +1,7 @@
 //! Rows back from a Parquet table that this program wrote.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::path::Path;
 
 use ::parquet::column::reader::get_typed_column_reader;
@@ -18,19 +19,36 @@ use crate::row::{Label, Row, parse_error};
 pub(super) fn read(path: &Path, layout: &Layout) -> Result<impl Iterator<Item = Result<Stored>> + use<>> {
     let file = fs_err::File::open(path)?.into_parts().0;
     let reader = SerializedFileReader::new(file).map_err(|e| LabelError::wrap(path, e))?;
-    let columns = columns(layout);
-    let expected = schema(&columns).map_err(|e| LabelError::wrap(path, e))?;
-    if reader.metadata().file_metadata().schema().get_fields() != expected.get_fields() {
-        return Err(LabelError::file(path, "its columns are not those of the run that wrote it"));
-    }
+    let (columns, kept) = own_columns(path, &reader, layout)?;
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let first = (0..schema.num_columns()).take_while(|leaf| schema.get_column_root_idx(*leaf) < kept).count();
     let path = path.to_owned();
     Ok((0..reader.num_row_groups()).flat_map(move |group| {
-        let rows = reader.get_row_group(group).and_then(|group| read_group(group.as_ref(), &columns));
+        let rows = reader.get_row_group(group).and_then(|group| read_group(group.as_ref(), &columns, first));
         match rows {
             Ok(rows) => rows.into_iter().map(|row| Ok((row, None))).collect(),
             Err(error) => vec![Err(LabelError::wrap(&path, error))],
         }
     }))
+}
+
+/// How many columns of a file lie before those of the labels.
+pub fn kept_fields(path: &Path, layout: &Layout) -> Result<usize> {
+    let file = fs_err::File::open(path)?.into_parts().0;
+    let reader = SerializedFileReader::new(file).map_err(|e| LabelError::wrap(path, e))?;
+    own_columns(path, &reader, layout).map(|(_, kept)| kept)
+}
+
+/// The columns of the labels, which are the last, and how many lie before them.
+fn own_columns(path: &Path, reader: &SerializedFileReader<File>, layout: &Layout) -> Result<(Vec<Column>, usize)> {
+    let fields = reader.metadata().file_metadata().schema().get_fields();
+    let kept = fields.len().saturating_sub(columns(layout, &[]).len());
+    let columns = columns(layout, &fields[..kept]);
+    let expected = schema(&columns).map_err(|e| LabelError::wrap(path, e))?;
+    match fields[kept..] == *expected.get_fields() {
+        true => Ok((columns, kept)),
+        false => Err(LabelError::file(path, "its columns are not those of the run that wrote it")),
+    }
 }
 
 /// The columns of a group by name, each with one entry per row.
@@ -43,13 +61,16 @@ struct Group<'a> {
     vectors: HashMap<&'a str, Vec<Vec<f32>>>,
 }
 
-fn read_group(group: &dyn RowGroupReader, columns: &[Column]) -> Read<Vec<Row>> {
+fn read_group(group: &dyn RowGroupReader, columns: &[Column], first: usize) -> Read<Vec<Row>> {
     let rows = usize::try_from(group.metadata().num_rows()).map_err(|_| damaged("num_rows"))?;
     let mut all = Group::default();
-    for (place, Column { name, values }) in columns.iter().enumerate() {
+    for (place, Column { name, values }) in (first..).zip(columns) {
         match values {
             Values::Index => all.index = present(optional::<Int64Type>(group, place, rows)?, name)?,
-            Values::Path | Values::Text(_) => {
+            Values::Path => {
+                all.texts.insert("path", optional::<ByteArrayType>(group, place, rows)?);
+            }
+            Values::Text(_) => {
                 all.texts.insert(name, optional::<ByteArrayType>(group, place, rows)?);
             }
             Values::Id(_) => {
@@ -79,6 +100,7 @@ impl Group<'_> {
                 outlier: self.numbers.get("outlier").and_then(|numbers| numbers[row]),
                 probabilities: self.vector("probabilities", row),
                 embedding: self.vector("embedding", row),
+                size: None,
                 print: None,
             }),
         };
@@ -148,8 +170,6 @@ fn vectors(group: &dyn RowGroupReader, place: usize, rows: usize, size: usize) -
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::fs::File;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -176,7 +196,7 @@ mod tests {
                 row
             };
             let rows: Vec<Row> = rows.into_iter().map(fit).collect();
-            let mut writer = Box::new(ParquetWriter::new(File::create(&path).unwrap(), &path, &layout).unwrap());
+            let mut writer = Box::new(ParquetWriter::new(File::create(&path).unwrap(), &path, &layout, None).unwrap());
             let none = dtkc_item::Items::empty(dtkc_item::ItemShape::Sequence { dim: 1 });
             (0..times).for_each(|_| writer.write(&rows, &none).unwrap());
             writer.finish().unwrap();
@@ -190,7 +210,7 @@ mod tests {
     fn another_layout_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rows.parquet");
-        Box::new(ParquetWriter::new(File::create(&path).unwrap(), &path, &layout()).unwrap()).finish().unwrap();
+        Box::new(ParquetWriter::new(File::create(&path).unwrap(), &path, &layout(), None).unwrap()).finish().unwrap();
         let other = Layout { truth: false, ..layout() };
         let error = read(&path, &other).err().unwrap().to_string();
         assert!(error.ends_with("rows.parquet: its columns are not those of the run that wrote it"), "{error}");

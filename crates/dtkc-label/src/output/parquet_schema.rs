@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use ::parquet::errors::Result as Parsed;
 use ::parquet::schema::parser::parse_message_type;
-use ::parquet::schema::types::Type;
+use ::parquet::schema::types::{Type, TypePtr};
 
 use crate::layout::Layout;
 use crate::row::{Label, Row, error_text};
@@ -26,9 +26,55 @@ pub(super) enum Values {
     Vector(usize, fn(&Label) -> &[f32]),
 }
 
-/// The columns that a layout asks for, in order.
-pub(super) fn columns(layout: &Layout) -> Vec<Column> {
-    let column = |name, values| Column { name, values };
+/// A column of the labels, as others see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LabelField {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: FieldKind,
+}
+
+/// What a column holds: see [`Values`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum FieldKind {
+    Index,
+    Path,
+    Id,
+    Number,
+    Text,
+    Vector,
+    /// An element of a vector.
+    Element,
+}
+
+/// The columns of labels behind `kept` ones.
+pub fn label_fields(layout: &Layout, kept: &[TypePtr]) -> Vec<LabelField> {
+    let kind = |values: &Values| match values {
+        Values::Index => FieldKind::Index,
+        Values::Path => FieldKind::Path,
+        Values::Id(_) => FieldKind::Id,
+        Values::Number(_) => FieldKind::Number,
+        Values::Text(_) => FieldKind::Text,
+        Values::Vector(..) => FieldKind::Vector,
+    };
+    let columns = columns(layout, kept);
+    columns.iter().map(|Column { name, values }| LabelField { name, kind: kind(values) }).collect()
+}
+
+/// The columns that a layout asks for, in order, behind `kept` ones. The position and the path make way for columns of the
+/// same name; what the model says does not.
+pub(super) fn columns(layout: &Layout, kept: &[TypePtr]) -> Vec<Column> {
+    let column = |name: &'static str, values| {
+        let taken = || kept.iter().any(|field| field.name() == name);
+        let name = match name {
+            "index" if taken() => "dtkc_index",
+            "path" if taken() => "dtkc_path",
+            name => name,
+        };
+        Column { name, values }
+    };
     let mut columns = vec![
         column("index", Values::Index),
         column("path", Values::Path),

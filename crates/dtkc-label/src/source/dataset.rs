@@ -122,6 +122,11 @@ impl Table {
         }
     }
 
+    /// Whether it says where its items came from.
+    pub fn has_paths(&self) -> Result<bool> {
+        Ok(self.dataset.paths(0..self.len().min(1))?.is_some())
+    }
+
     /// Reads the labels, for [`Table::truth`]; says whether there are any.
     pub fn load_truth(&self) -> Result<bool> {
         if self.truth.get().is_none() {

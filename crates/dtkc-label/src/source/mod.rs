@@ -9,7 +9,7 @@ mod downloads;
 mod sequences;
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use dataset::Table;
@@ -25,7 +25,7 @@ use dtkc_source::remote::{self, At};
 use tempfile::TempDir;
 
 use self::downloads::Downloads;
-use crate::error::Result;
+use crate::error::{LabelError, Result};
 use crate::sequences::SequenceOptions;
 
 /// Where an item comes from.
@@ -221,6 +221,58 @@ impl Inputs {
         Sources::of(paths.filter(|path| !remote::is(path)))
     }
 
+    /// Files that hold images inside them, as far as they are named or the first of a pattern.
+    pub fn packed(&self) -> impl Iterator<Item = PathBuf> {
+        self.inputs.iter().filter_map(|input| match input {
+            LabelInput::Encoded(Input::Zip(path) | Input::Tar(path) | Input::Parquet(path)) => Some(path.clone()),
+            LabelInput::Encoded(Input::Glob(pattern)) => {
+                let holds = |path: &PathBuf| {
+                    matches!(kind_of(path), Ok(FileKind::Zip | FileKind::Tar | FileKind::Parquet)) && path.is_file()
+                };
+                pattern.first().filter(holds)
+            }
+            _ => None,
+        })
+    }
+
+    /// Shows every Parquet file that is named, matches a pattern or is listed, in order.
+    pub fn each_parquet(&self, seen: &mut dyn FnMut(&Path) -> Result<()>) -> Result<()> {
+        let mut tables = Tables { seen, error: None };
+        for input in &self.inputs {
+            match input {
+                LabelInput::Encoded(Input::Parquet(path)) => (tables.seen)(path)?,
+                LabelInput::Encoded(input @ (Input::Glob(_) | Input::List(_))) => {
+                    // Whether it ended early is in the error.
+                    let _ = input.visit(self.max_bytes, &mut tables)?;
+                }
+                _ => {}
+            }
+            if let Some(error) = tables.error.take() {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the paths of images begin with: folders, archives and tables, and the folders of single files. A list and a
+    /// dataset say nothing about that.
+    pub fn places(&self) -> Vec<PathBuf> {
+        let place = |input: &LabelInput| match input {
+            LabelInput::Encoded(Input::Folder(path) | Input::Zip(path) | Input::Tar(path) | Input::Parquet(path)) => {
+                Some(path.clone())
+            }
+            LabelInput::Encoded(Input::File(path)) => Some(path.parent().unwrap_or(Path::new(".")).to_owned()),
+            LabelInput::Encoded(Input::Glob(pattern)) => Some(pattern.base().to_owned()),
+            LabelInput::Encoded(Input::List(_)) | LabelInput::Sequences(_) | LabelInput::Dataset(_) => None,
+        };
+        self.inputs.iter().filter_map(place).collect()
+    }
+
+    /// Whether all are datasets.
+    pub fn only_tables(&self) -> bool {
+        self.inputs.iter().all(|input| matches!(input, LabelInput::Dataset(_)))
+    }
+
     /// Patterns.
     pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.inputs.iter().filter_map(|input| match input {
@@ -307,6 +359,31 @@ impl Visitor for Learn<'_> {
 
     fn wants_classes(&self) -> bool {
         true
+    }
+}
+
+/// Looks for tables and passes over everything else.
+struct Tables<'a> {
+    seen: &'a mut dyn FnMut(&Path) -> Result<()>,
+    error: Option<LabelError>,
+}
+
+impl dtkc_source::Visitor for Tables<'_> {
+    fn found(&mut self, _: Found) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn named(&mut self, path: &Path) -> Option<ControlFlow<()>> {
+        if !matches!(kind_of(path), Ok(FileKind::Parquet)) {
+            return Some(ControlFlow::Continue(()));
+        }
+        Some(match (self.seen)(path) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        })
     }
 }
 

@@ -103,6 +103,12 @@ impl Place {
         refused(self.label(arguments).output().unwrap().into(), code, words);
     }
 
+    /// Joins parts and wants a failure with these words.
+    #[track_caller]
+    pub fn refused_merge(&self, parts: &[&str], output: &str, code: i32, words: &str) {
+        refused(self.run([&["merge", "-q", "--output", output], parts].concat()), code, words);
+    }
+
     /// Joins parts and wants success.
     #[track_caller]
     pub fn merge(&self, parts: &[&str], output: &str) {

@@ -59,7 +59,7 @@ impl QueueWorker {
             // No model file takes features.
             other @ ItemShape::Features(_) => Items::empty(other),
         };
-        let zeros = Prepared { items, rows: (0..count).map(Ok).collect() };
+        let zeros = Prepared { items, rows: (0..count).map(Ok).collect(), sizes: Vec::new() };
         let started = Instant::now();
         self.worker.run(&zeros).map_err(|error| error.to_string())?;
         self.queue.note_speed(count, started.elapsed());

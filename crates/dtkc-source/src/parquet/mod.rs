@@ -8,13 +8,17 @@
 pub mod file;
 pub mod pages;
 
+mod columns;
 mod features;
 mod headers;
 mod images;
+mod leaves;
 mod plan;
 mod reader;
 
+pub use columns::{Choice, Chosen, Mark};
 pub use images::{ImageRow, ImageRows, Wants, check_columns};
+pub use leaves::{Leaf, LeafRows, Values};
 pub use plan::{LabelColumn, Plan, RowColumns};
 pub use reader::{DAMAGED, RowReader, RowTable};
 

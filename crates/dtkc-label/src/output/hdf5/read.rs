@@ -171,6 +171,7 @@ impl Rows {
                 outlier: outlier.as_ref().map(|values| values[i]),
                 probabilities: probabilities.as_ref().map(|m| m.row(i).to_vec()).unwrap_or_default(),
                 embedding: embedding.as_ref().map(|m| m.row(i).to_vec()).unwrap_or_default(),
+                size: None,
                 print: None,
             };
             let truth = truth.as_ref().map(|t| t[i].to_string()).filter(|t| !t.is_empty());
