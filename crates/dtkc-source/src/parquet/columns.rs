@@ -1,6 +1,6 @@
 //! Columns of a Parquet file that someone wants as they are, and by what the file is known again.
 
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::file::{self, Reader};
 use super::leaves::{Leaf, check_groups};
 use super::plan::{Plan, RowColumns};
 use super::{listed, shown};
-use crate::SourceError;
+use crate::{SourceError, remote};
 
 /// The most bytes of a text that a file says about itself.
 const MAX_ABOUT: usize = 16 << 20;
@@ -65,8 +65,12 @@ pub struct Mark {
 impl Mark {
     /// That of a file.
     pub fn of(path: &Path) -> Result<Self, SourceError> {
-        let mut file = fs_err::File::open(path)?;
-        let length = file.metadata()?.len();
+        Self::read(path).map_err(|error| SourceError::file(path, error.to_string()))
+    }
+
+    fn read(path: &Path) -> io::Result<Self> {
+        let mut file = remote::File::open(path)?;
+        let length = file.size()?;
         let mut tail = [0; 8];
         let mut sum = Crc::new();
         if let Some(at) = length.checked_sub(8) {

@@ -15,7 +15,7 @@ use super::columns::Chosen;
 use super::file::{self, Reader};
 use super::pages::counted;
 use super::shown;
-use crate::SourceError;
+use crate::{SourceError, remote};
 
 /// Texts in lists of one column and row group at most: each takes some memory, and one row may hold all of them.
 const MAX_TEXTS: i64 = 1 << 24;
@@ -115,7 +115,8 @@ struct OneLeaf {
 impl LeafRows {
     /// Opens a file of which these columns were chosen.
     pub fn open(path: &Path, chosen: &Chosen) -> Result<Self, SourceError> {
-        let length = fs_err::metadata(path)?.len();
+        let length = remote::File::open(path).and_then(|file| file.size());
+        let length = length.map_err(|error| SourceError::file(path, error.to_string()))?;
         let reader = file::guarded(path, || file::open(path))?;
         let left = MAX_FILE.max(length.saturating_mul(MAX_GROWTH));
         Ok(Self { path: path.into(), reader, leaves: chosen.leaves.clone(), open: None, left })
