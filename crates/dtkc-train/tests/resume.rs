@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -44,14 +45,14 @@ fn a_run_that_is_killed_again_and_again_ends_in_the_same_files() {
     fit(&data, &place.path("whole"), &MORE).assert().success();
     let broken = place.path("broken");
     let mut first = std_command(&fit(&data, &broken, &MORE));
-    let mut kills = kill_after(&mut first, 350);
+    let mut kills = kill_on_the_way(&mut first, &broken, 2);
     for round in 0..12 {
         if broken.join("summary.json").exists() || !broken.join("config.toml").exists() {
             break;
         }
         let mut again = Command::new(assert_cmd::cargo::cargo_bin("dtkc-train"));
         again.arg("resume").arg(&broken).args(["--quiet", "--no-export"]);
-        kills += kill_after(&mut again, 120 + 70 * round);
+        kills += kill_on_the_way(&mut again, &broken, 1 + round % 3);
     }
     assert!(kills >= 2, "the process was too fast to be killed: {kills}");
     program().arg("resume").arg(&broken).args(["--quiet", "--no-export"]).assert().success();
@@ -80,14 +81,14 @@ fn a_search_for_the_number_of_clusters_that_is_killed_ends_in_the_same_files() {
     let data = place.dataset("a.h5", 240, true);
     fit(&data, &place.path("whole"), &SEARCH).assert().success();
     let broken = place.path("broken");
-    let mut kills = kill_after(&mut std_command(&fit(&data, &broken, &SEARCH)), 300);
+    let mut kills = kill_on_the_way(&mut std_command(&fit(&data, &broken, &SEARCH)), &broken, 2);
     for round in 0..4 {
         if broken.join("clusters.jsonl").exists() || !broken.join("config.toml").exists() {
             break;
         }
         let mut again = Command::new(assert_cmd::cargo::cargo_bin("dtkc-train"));
         again.arg("resume").arg(&broken).args(["--quiet", "--no-export"]);
-        kills += kill_after(&mut again, 150 + 50 * round);
+        kills += kill_on_the_way(&mut again, &broken, 1 + round % 3);
     }
     assert!(kills >= 2, "the process was too fast to be killed: {kills}");
     program().arg("resume").arg(&broken).args(["--quiet", "--no-export"]).assert().success();
@@ -186,6 +187,31 @@ fn std_command(command: &assert_cmd::Command) -> Command {
     let mut std = Command::new(command.get_program());
     std.args(command.get_args());
     std
+}
+
+/// Kills a process some moments after it has written so many checkpoints, however fast the machine is; 0 where it ended before that.
+fn kill_on_the_way(command: &mut Command, run: &Path, checkpoints: u64) -> usize {
+    let written = || {
+        let files = std::fs::read_dir(run.join("checkpoints")).into_iter().flatten().flatten();
+        files.filter_map(|file| file.metadata().ok()?.modified().ok()).max()
+    };
+    let (mut last, mut seen) = (written(), 0);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while seen < checkpoints {
+        if child.try_wait().unwrap().is_some() {
+            return 0;
+        }
+        let now = written();
+        if now != last {
+            (last, seen) = (now, seen + 1);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(2 * checkpoints));
+    let running = child.try_wait().unwrap().is_none();
+    child.kill().ok();
+    child.wait().unwrap();
+    usize::from(running)
 }
 
 /// Starts a process and kills it (SIGKILL) after so many milliseconds; 1 when it was still running.
