@@ -1,6 +1,7 @@
 """What the tests share: drawn glyphs, as a dataset, as arrays and as files."""
 
 import os
+import signal
 import subprocess
 
 import numpy as np
@@ -9,6 +10,9 @@ from PIL import Image
 
 import dtkc
 from dtkc import _programs
+
+# Whoever runs the tests in the background of a script has Ctrl-C ignored, here and in all that is started from here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
