@@ -8,8 +8,10 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use common::{Place, model, png};
+use dtkc_testing::parquet::ImageTable;
 use dtkc_testing::store::S3;
 use dtkc_testing::{Said, wait_until};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 
 const COUNT: usize = 30;
 
@@ -251,4 +253,23 @@ fn a_lost_store_is_no_fault_of_the_images() {
     assert!(said.err.contains("s3://bucket/photos/cat/2.png: the store cannot be reached"), "{said:?}");
     assert_eq!(rows(), Some(2));
     assert!(!place.path("labels.csv").exists());
+}
+
+#[test]
+fn kept_columns_of_a_table_in_a_store_are_those_of_the_disk() {
+    let bucket = Bucket::new();
+    let images: Vec<Vec<u8>> = (0..3).map(png).collect();
+    let files = [("a.png", &images[0]), ("b.png", &images[1]), ("c.png", &images[2])];
+    let table = ImageTable::new(&files).labelled(&[7, 8, 9], None).file();
+    bucket.place.write("t.parquet", &table);
+    bucket.server.put("t.parquet", &table);
+    let rows = |input: &str, output: &str| -> Vec<String> {
+        bucket.label(&["--input", input, "--keep-columns", "--output", output]);
+        let reader = SerializedFileReader::new(std::fs::File::open(bucket.place.path(output)).unwrap()).unwrap();
+        reader.get_row_iter(None).unwrap().map(|row| row.unwrap().to_string()).collect()
+    };
+    let here = rows("t.parquet", "here.parquet");
+    assert!(here.len() == 3 && here[2].contains("label: 9"), "{here:?}");
+    let there = rows("s3://bucket/t.parquet", "there.parquet");
+    assert_eq!(there.iter().map(|row| row.replace("s3://bucket/", "")).collect::<Vec<_>>(), here);
 }
