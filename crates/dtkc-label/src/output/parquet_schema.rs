@@ -35,7 +35,7 @@ pub struct LabelField {
     pub kind: FieldKind,
 }
 
-/// What a column holds: see [`Values`].
+/// What a column holds: see `Values`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum FieldKind {
