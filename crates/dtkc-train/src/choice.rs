@@ -1,5 +1,7 @@
 //! Which restart of a run is kept, without labels.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use dtkc_methods::Method;
 use dtkc_metrics::{MetricError, Normalisation};
 use serde::{Deserialize, Serialize};
@@ -75,6 +77,26 @@ pub fn agreement(samples: &[&[i64]]) -> Result<Vec<Vec<f64>>, MetricError> {
     Ok(nmi)
 }
 
+/// How many of the clusters of a clustering no other one of the same items has, by more than half of the items of both together.
+pub fn alone(clusters: &[i64], others: &[&[i64]]) -> usize {
+    let sizes = counts(clusters.iter().copied());
+    let mut shared = BTreeSet::new();
+    for other in others.iter().filter(|other| other.len() == clusters.len()) {
+        let their_sizes = counts(other.iter().copied());
+        let both = counts(clusters.iter().copied().zip(other.iter().copied()));
+        let are_one =
+            |&(&(own, theirs), &common): &(&(i64, i64), &usize)| 3 * common > sizes[&own] + their_sizes[&theirs];
+        shared.extend(both.iter().filter(are_one).map(|((own, _), _)| *own));
+    }
+    sizes.len() - shared.len()
+}
+
+fn counts<T: Ord>(values: impl Iterator<Item = T>) -> BTreeMap<T, usize> {
+    let mut counts = BTreeMap::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    counts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -92,5 +114,18 @@ mod tests {
         let mut torn = samples.to_vec();
         torn[1].1.pop();
         assert_eq!(most_alike(&torn), None);
+    }
+
+    #[test]
+    fn clusters_that_no_other_restart_has_are_counted() {
+        let chosen = [0, 0, 0, 1, 1, 1, 2, 2, 2, 2];
+        // The first cluster under another name; the second and the third in one; both halves of the third apart.
+        let joined = [7, 7, 7, 5, 5, 5, 5, 5, 5, 5];
+        let halved = [0, 0, 0, 1, 1, 1, 2, 2, 3, 3];
+        assert_eq!(alone(&chosen, &[]), 3);
+        assert_eq!(alone(&chosen, &[&joined]), 1, "four of seven are more than half");
+        assert_eq!(alone(&chosen, &[&halved]), 1, "two of four are not");
+        assert_eq!(alone(&chosen, &[&halved, &joined]), 0);
+        assert_eq!(alone(&chosen, &[&chosen, &[1, 2]]), 0);
     }
 }

@@ -209,21 +209,32 @@ fn warnings_of(run: &RunDir, config: &RunConfig, best: usize, restarts: &[Restar
     let (Some(outcome), Some(ended)) = (&restart.outcome, restart.ended) else { return Ok(Vec::new()) };
     let records = log::read(&run.log())?;
     let losses = log::last_losses(&records, best);
-    let agreement = agreement(outcome, restarts.iter().filter(|other| other.index != best))?;
+    let others = || restarts.iter().filter(|other| other.index != best);
+    let (agreement, alone) = (agreement(outcome, others())?, alone(outcome, others()));
     let Outcome { sizes, confidence, .. } = outcome;
     let (method, confidence) = (config.method, *confidence);
-    Ok(warnings::warnings(&Found { method, sizes, confidence, agreement, losses: &losses, ended }))
+    Ok(warnings::warnings(&Found { method, sizes, confidence, agreement, alone, losses: &losses, ended }))
 }
 
 /// Mean ARI of an outcome with those of other restarts; pruned ones had no chance to find the same.
 fn agreement<'a>(best: &Outcome, others: impl Iterator<Item = &'a Restart>) -> Result<Option<f64>, TrainError> {
-    let whole = |sample: &[u32]| sample.iter().map(|&cluster| i64::from(cluster)).collect::<Vec<_>>();
     let ended = others.filter(|other| other.ended != Some(Ended::Pruned)).filter_map(|other| other.outcome.as_ref());
     let mut found = Vec::new();
     for other in ended.filter(|other| !other.sample.is_empty() && other.sample.len() == best.sample.len()) {
         found.push(dtkc_metrics::ari(&whole(&best.sample), &whole(&other.sample))?);
     }
     Ok(dtkc_metrics::mean(&found))
+}
+
+/// Clusters of an outcome that none of the other restarts has, pruned ones included; `None` where there are none.
+fn alone<'a>(best: &Outcome, others: impl Iterator<Item = &'a Restart>) -> Option<usize> {
+    let others: Vec<Vec<i64>> = others.filter_map(|other| Some(whole(&other.outcome.as_ref()?.sample))).collect();
+    let others: Vec<&[i64]> = others.iter().map(Vec::as_slice).filter(|other| !other.is_empty()).collect();
+    (!others.is_empty() && !best.sample.is_empty()).then(|| choice::alone(&whole(&best.sample), &others))
+}
+
+fn whole(sample: &[u32]) -> Vec<i64> {
+    sample.iter().map(|&cluster| i64::from(cluster)).collect()
 }
 
 /// What a run has taken of the machine: in this process, of which `unlogged` is in no line of the log, and in those before.

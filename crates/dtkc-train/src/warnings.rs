@@ -8,6 +8,10 @@ use crate::restart::Ended;
 const LOW_CONFIDENCE: f64 = 0.6;
 /// Mean ARI with the best restart below which restarts tell different stories.
 const LOW_AGREEMENT: f64 = 0.5;
+/// Items of a cluster, on average, below which a network that learns from them alone is often wrong about some.
+const FEW_ITEMS: f64 = 40.0;
+/// Part of the clusters that may have been found by one restart only.
+const MOST_ALONE: f64 = 0.1;
 /// Part of the whole fall of the loss that may be left to its last tenth.
 const STILL_FALLING: f64 = 0.1;
 /// Epochs that it takes to tell.
@@ -24,6 +28,8 @@ pub struct Found<'a> {
     pub confidence: Option<f64>,
     /// Mean ARI of the other restarts that came to their end with this one, where there are any.
     pub agreement: Option<f64>,
+    /// Clusters that no other restart has, where there are others.
+    pub alone: Option<usize>,
     /// Its loss, epoch by epoch, since clusters were last made anew: before that it is another measure.
     pub losses: &'a [f64],
     /// Why it ended.
@@ -47,7 +53,7 @@ impl Doubt {
 
 /// What there is to doubt, nothing where all looks well.
 pub fn doubts(found: &Found<'_>) -> Vec<Doubt> {
-    let signs = [empty(found.sizes), large(found.sizes), unsure(found), disagreeing(found), falling(found)];
+    let signs = [empty(found.sizes), large(found.sizes), few(found), unsure(found), disagreeing(found), falling(found)];
     signs.into_iter().flatten().collect()
 }
 
@@ -93,6 +99,18 @@ fn large(sizes: &[u64]) -> Option<Doubt> {
     })
 }
 
+fn few(found: &Found<'_>) -> Option<Doubt> {
+    let each = found.sizes.iter().sum::<u64>() as f64 / found.sizes.len().max(1) as f64;
+    let learns = matches!(found.method, Method::Dtkc | Method::Ddc);
+    (learns && each < FEW_ITEMS).then(|| {
+        let sign = format!("{each:.0} items for each cluster are few to learn from");
+        Doubt::new(
+            sign,
+            "add more if there are any, look through the clusters in the report, and for photos try --backbone",
+        )
+    })
+}
+
 fn unsure(found: &Found<'_>) -> Option<Doubt> {
     // Among many values all centres are about equally far: memberships of k-means are low however clear its clusters are.
     if found.method == Method::Kmeans {
@@ -104,9 +122,14 @@ fn unsure(found: &Found<'_>) -> Option<Doubt> {
 }
 
 fn disagreeing(found: &Found<'_>) -> Option<Doubt> {
-    let agreement = found.agreement.filter(|&agreement| agreement < LOW_AGREEMENT)?;
-    let sign = format!("restarts found different clusters (mean ARI {agreement:.2} with the best)");
-    Some(Doubt::new(sign, "try more --runs or --epochs, or another number (--clusters auto)"))
+    if let Some(agreement) = found.agreement.filter(|&agreement| agreement < LOW_AGREEMENT) {
+        let sign = format!("restarts found different clusters (mean ARI {agreement:.2} with the best)");
+        return Some(Doubt::new(sign, "try more --runs or --epochs, or another number (--clusters auto)"));
+    }
+    let k = found.sizes.len();
+    let alone = found.alone.filter(|&alone| alone as f64 > MOST_ALONE * k as f64)?;
+    let sign = format!("{alone} of {k} clusters were found by no other restart");
+    Some(Doubt::new(sign, "look into those of low consensus in the report, and try more --runs"))
 }
 
 /// Means over a tenth of the epochs: single ones go up and down.
@@ -129,9 +152,10 @@ mod tests {
 
     const GOOD: Found<'_> = Found {
         method: Method::Ddc,
-        sizes: &[30, 25, 20, 15, 10],
+        sizes: &[300, 250, 200, 150, 100],
         confidence: Some(0.95),
         agreement: Some(0.8),
+        alone: Some(0),
         losses: &[],
         ended: Ended::Epochs,
     };
@@ -145,21 +169,32 @@ mod tests {
     #[test]
     fn good_clusters_are_not_talked_about() {
         assert_eq!(warnings(&GOOD), Vec::<String>::new());
-        let little = Found { confidence: None, agreement: None, sizes: &[50, 50], ..GOOD };
+        let little = Found { confidence: None, agreement: None, sizes: &[500, 500], ..GOOD };
         assert_eq!(warnings(&little), Vec::<String>::new(), "one of two has half");
     }
 
     #[test]
     fn each_sign_has_a_remedy() {
-        assert!(only(Found { sizes: &[20, 20, 20, 20, 0, 20], ..GOOD }).contains("1 of 6 clusters are empty"));
-        assert!(only(Found { sizes: &[40, 20, 20, 10, 10], ..GOOD }).contains("one cluster holds 40 %"));
-        assert!(only(Found { sizes: &[50, 30, 20], ..GOOD }).contains("50 %"));
-        assert_eq!(warnings(&Found { sizes: &[45, 30, 25], ..GOOD }), Vec::<String>::new());
-        assert!(only(Found { sizes: &[95, 5], ..GOOD }).contains("95 %"));
+        assert!(only(Found { sizes: &[200, 200, 200, 200, 0, 200], ..GOOD }).contains("1 of 6 clusters are empty"));
+        assert!(only(Found { sizes: &[400, 200, 200, 100, 100], ..GOOD }).contains("one cluster holds 40 %"));
+        assert!(only(Found { sizes: &[500, 300, 200], ..GOOD }).contains("50 %"));
+        assert_eq!(warnings(&Found { sizes: &[450, 300, 250], ..GOOD }), Vec::<String>::new());
+        assert!(only(Found { sizes: &[950, 50], ..GOOD }).contains("95 %"));
         assert!(only(Found { confidence: Some(0.41), ..GOOD }).contains("mean confidence 0.41"));
         let centres = Found { confidence: Some(0.41), method: Method::Kmeans, ..GOOD };
         assert_eq!(warnings(&centres), Vec::<String>::new(), "says nothing about k-means");
         assert!(only(Found { agreement: Some(0.3), ..GOOD }).contains("mean ARI 0.30"));
+        assert!(only(Found { alone: Some(2), ..GOOD }).contains("2 of 5 clusters were found by no other restart"));
+        assert!(only(Found { agreement: Some(0.3), alone: Some(5), ..GOOD }).contains("mean ARI 0.30"), "said once");
+        assert!(only(Found { sizes: &[30, 50, 20, 10], ..GOOD }).contains("28 items for each cluster are few"));
+        let plain = Found { sizes: &[30, 50, 20, 10], method: Method::Kmeans, ..GOOD };
+        assert_eq!(warnings(&plain), Vec::<String>::new(), "k-means learns no network");
+        let large = [100; 100];
+        assert_eq!(
+            warnings(&Found { alone: Some(10), sizes: &large, ..GOOD }),
+            Vec::<String>::new(),
+            "some always are"
+        );
     }
 
     #[test]

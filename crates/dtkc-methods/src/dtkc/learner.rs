@@ -16,7 +16,7 @@ use super::Settings;
 use super::balance::Balance;
 use super::flops::{feature_flops, sequence_flops, step_flops};
 use super::regroup::Evidence;
-use super::seen::{self, Seen};
+use super::seen::{self, Seen, Wanted};
 use super::sight::Sight;
 use super::spectrum::Spectrum;
 use super::start::{Join, StartKind};
@@ -176,7 +176,8 @@ impl DtkcLearner {
         if self.settings.start.join == Join::Near {
             let seen = self.seen(data)?;
             let must = whatever || seen.has_empty_cluster(self.clusters());
-            let found = seen.output(self.clusters(), must, self.seed, data)?;
+            let (clusters, strays, seed) = (self.clusters(), self.settings.start.strays, self.seed);
+            let found = seen.output(&Wanted { clusters, in_any_case: must, strays, seed }, data)?;
             if found.is_some() || !must {
                 return Ok(found);
             }

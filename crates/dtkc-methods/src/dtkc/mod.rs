@@ -5,7 +5,7 @@
 //! | the table in config.toml, and its check | [`Settings`] |
 //! | `paper`, `authors`, `tk-uco`, `plus` | [`Preset`] |
 //! | a batch becomes a loss and a step | `learner.rs`, with the terms in `dtkc_core::loss` |
-//! | clusters from what was learnt before | `seen.rs`, `regroup` |
+//! | clusters from what was learnt before | `seen.rs`, `strays.rs`, `regroup` |
 //! | how many there are | [`Spectrum`] |
 //! | what is learnt before clusters are | `start.rs` |
 //! | what is known about all images: neighbours, first clusters | `surroundings.rs`, `partners.rs` |
@@ -22,6 +22,7 @@ mod settings;
 mod sight;
 mod spectrum;
 mod start;
+mod strays;
 mod surroundings;
 
 pub use learner::DtkcLearner;

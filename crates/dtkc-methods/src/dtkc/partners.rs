@@ -14,8 +14,9 @@ use crate::nearest::{
     Images, Likeness, Neighbours, Resampled, read_sequences, seconds_of_all_pairs, seconds_of_all_sequences,
 };
 use crate::random::Random;
+use crate::spectral::Suited;
 
-/// Sides of the images that are compared: enough to tell who is near, and less sensitive to a pixel's move.
+/// Sides of the images whose pixels are compared, at most.
 const SIDE: usize = 16;
 /// Most seconds, about, that finding neighbours may take; a larger set has views enough.
 const LONGEST: f64 = 120.0;
@@ -30,7 +31,7 @@ pub struct PartnerConfig {
     pub count: usize,
     /// Probability that one of them does.
     pub share: f64,
-    /// What makes images near (sequences are compared by their values): `pixels`, `outlines`, or `auto`, which is `pixels` only for many clusters.
+    /// What makes images near (sequences are compared by their values): `pixels`, `outlines`, or `auto`, which is `outlines` and for many clusters what suits the images.
     pub by: Likeness,
 }
 
@@ -127,16 +128,17 @@ fn find_images(
     (shape, clusters): (ImageShape, usize),
     known: Option<Neighbours>,
 ) -> Result<Option<(Items, Neighbours)>, LearnError> {
-    let (n, by) = (data.len(), config.by.for_clusters(clusters));
+    let n = data.len();
     let reduced = ImageShape { height: shape.height.min(SIDE), width: shape.width.min(SIDE), ..shape };
-    if n * shape.len() > MOST_BYTES || by.seconds_of_all_pairs(n, reduced) > LONGEST {
+    let seconds = |by: &Likeness| by.seconds_of_all_pairs(n, reduced);
+    if n * shape.len() > MOST_BYTES || config.by.candidates(clusters).iter().map(seconds).sum::<f64>() > LONGEST {
         return Ok(None);
     }
     data.note("nearest neighbours");
     let images = Images::read(data, shape)?;
     let nearest = match known {
         Some(known) => known,
-        None => by.neighbours(&images, SIDE, config.count, &|| data.stop())?,
+        None => Suited::find(config.by, &images, (config.count, clusters), data)?.nearest,
     };
     Ok(Some((images.into_items(), nearest)))
 }

@@ -111,7 +111,7 @@ fn plus(settings: &mut Settings, plan: &mut TrainPlan) {
     settings.sequence_views = SequenceViewConfig::strong();
     // Clusters that are named from the first step split large classes and join small ones: see REPRODUCING.md.
     settings.network.fine = 8;
-    settings.start = StartConfig { from: StartKind::Auto, share: 0.5, join: Join::Near };
+    settings.start = StartConfig { from: StartKind::Auto, share: 0.5, join: Join::Near, strays: true };
     settings.neighbours = PartnerConfig { count: FEW_NEIGHBOURS, share: 0.5, by: Likeness::Auto };
     // Large images are looked at in about 32 x 32 pixels: ten times the pixels take ten times as long and tell little more.
     settings.network.reduce = 0;

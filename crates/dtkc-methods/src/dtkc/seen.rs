@@ -5,10 +5,13 @@
 //! together; hardly ever does it land in another class. Outlines (of sequences: their resampled values) know nothing of what
 //! was learnt, and do not share its mistakes. What all of them leave apart are mostly classes; each alone fails on some set (REPRODUCING.md).
 
+use std::iter::repeat_n;
+
 use dtkc_core::OutputLayer;
 
 use super::regroup::Evidence;
 use super::spectrum::Spectrum;
+use super::strays::bring_home;
 use crate::LearnError;
 use crate::coder::has_empty_cluster;
 use crate::kmeans::Points;
@@ -35,6 +38,34 @@ const RESIDUAL: f64 = 1e-6;
 
 /// Random views of each image: with one, classes of few images are not tied together enough.
 pub(super) const VIEWS: usize = 2;
+
+/// Which output layer is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) clusters: usize,
+    /// Also where the present clusters are as good.
+    pub(super) in_any_case: bool,
+    /// Whether groups that strayed into another cluster are brought home.
+    pub(super) strays: bool,
+    pub(super) seed: u64,
+}
+
+/// Who is near whom: by embeddings, from where views of an image are seen, and by outlines where there are any.
+struct Near {
+    seen: Neighbours,
+    views: Vec<Neighbours>,
+    outlines: Option<Neighbours>,
+}
+
+impl Near {
+    /// All of them as a graph; outlines count so many times.
+    fn graph(&self, outlines: usize) -> Graph {
+        let tables = [&self.seen].into_iter().chain(&self.views);
+        let tables: Vec<&Neighbours> =
+            tables.chain(self.outlines.iter().flat_map(|table| repeat_n(table, outlines))).collect();
+        Graph::mutual(&tables)
+    }
+}
 
 /// What a network makes of some images and of random views of each, and their outlines.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -75,52 +106,50 @@ impl Seen {
         Points { values: &self.images, width: self.width }
     }
 
-    /// Who is near whom; outlines count so many times.
-    fn graph(&self, outlines: usize, data: &dyn Passes) -> Result<Graph, LearnError> {
+    /// Who is near whom in every way.
+    fn near(&self, data: &dyn Passes) -> Result<Near, LearnError> {
         data.note("nearest neighbours as the network sees them");
-        let scaled = |rows: &Vec<f32>| {
-            let mut rows = rows.clone();
-            rows.chunks_exact_mut(self.width.max(1)).for_each(to_length_one);
-            rows
-        };
-        let images = scaled(&self.images);
-        let images = Points { values: &images, width: self.width };
+        let images = self.of_length_one(&self.images);
+        let places = Points { values: &images, width: self.width };
         let by_outlines = Points { values: &self.outlines, width: self.outlines.len() / self.len().max(1) };
         // Where most images have none, who is near by them is chance.
         let blank = (0..by_outlines.len()).filter(|&i| by_outlines.row(i).iter().all(|&value| value == 0.0)).count();
-        let outlines = if 2 * blank > self.len() { 0 } else { outlines };
+        let has_outlines = 2 * blank <= self.len();
         let stop = || data.stop();
-        let near = Neighbours::find(&images, NEAR, &stop)?;
-        let near_views = self.views.iter().map(|views| {
-            Neighbours::find_from(&Points { values: &scaled(views), width: self.width }, &images, NEAR_A_VIEW, &stop)
+        let views = self.views.iter().map(|views| {
+            let views = self.of_length_one(views);
+            Neighbours::find_from(&Points { values: &views, width: self.width }, &places, NEAR_A_VIEW, &stop)
         });
-        let near_views = near_views.collect::<Result<Vec<_>, _>>()?;
-        let by_outlines = Neighbours::find(&by_outlines, NEAR, &stop)?;
-        let mut tables: Vec<&Neighbours> = [&near].into_iter().chain(&near_views).collect();
-        tables.resize(tables.len() + outlines, &by_outlines);
-        Ok(Graph::mutual(&tables))
+        Ok(Near {
+            seen: Neighbours::find(&places, NEAR, &stop)?,
+            views: views.collect::<Result<Vec<_>, _>>()?,
+            outlines: has_outlines.then(|| Neighbours::find(&by_outlines, NEAR, &stop)).transpose()?,
+        })
+    }
+
+    fn of_length_one(&self, rows: &[f32]) -> Vec<f32> {
+        let mut rows = rows.to_vec();
+        rows.chunks_exact_mut(self.width.max(1)).for_each(to_length_one);
+        rows
     }
 
     /// How well so many and fewer groups are apart.
     pub(super) fn spectrum(&self, clusters: usize, seed: u64, data: &dyn Passes) -> Result<Spectrum, LearnError> {
-        let graph = self.graph(1, data)?;
+        let graph = self.near(data)?.graph(1);
         let found = eigenvectors(&graph, &options(clusters + 1, seed), &|| data.stop())?;
         Ok(Spectrum::of_eigenvalues(found.values))
     }
 
     /// An output layer for clusters by that graph; `None` where it has none. Unless it is wanted in any case, only one that cuts
-    /// less of the graph than the present clusters: what was learnt since may tell more than what they were made of.
-    pub(super) fn output(
-        &self,
-        clusters: usize,
-        in_any_case: bool,
-        seed: u64,
-        data: &dyn Passes,
-    ) -> Result<Option<OutputLayer>, LearnError> {
+    /// less of the graph than the present clusters: what was learnt since may tell more than what they were made of. Or the present
+    /// clusters, where some images have strayed.
+    pub(super) fn output(&self, wanted: &Wanted, data: &dyn Passes) -> Result<Option<OutputLayer>, LearnError> {
+        let Wanted { clusters, in_any_case, seed, .. } = *wanted;
         if self.len() <= clusters.max(NEAR) {
             return Ok(None);
         }
-        let graph = self.graph(OUTLINES_FOR_CLUSTERS, data)?;
+        let near = self.near(data)?;
+        let graph = near.graph(OUTLINES_FOR_CLUSTERS);
         let found = match of_graph(&graph, &options(clusters, seed), &|text| data.note(text), &|| data.stop()) {
             Ok(Spectral { clustering, .. }) => clustering.labels,
             Err(LearnError::Unsuitable(_)) => return Ok(None),
@@ -130,7 +159,22 @@ impl Seen {
         // What the layer makes of them counts, not what they were.
         let cut = |of: &[u32]| graph.normalised_cut(of, clusters);
         let is_wanted = in_any_case || cut(&self.answers(&layer, clusters)) < LESS * cut(&self.clusters);
-        Ok(is_wanted.then_some(layer))
+        let mended =
+            self.mended(if is_wanted { found } else { self.clusters.clone() }, (&graph, &near), wanted, data)?;
+        Ok(mended.or(is_wanted.then_some(layer)))
+    }
+
+    /// A layer for these clusters with strays where they belong; `None` where there are none.
+    fn mended(
+        &self,
+        mut clusters: Vec<u32>,
+        (graph, near): (&Graph, &Near),
+        wanted: &Wanted,
+        data: &dyn Passes,
+    ) -> Result<Option<OutputLayer>, LearnError> {
+        let (Some(outlines), true) = (&near.outlines, wanted.strays) else { return Ok(None) };
+        let moved = bring_home(&mut clusters, wanted.clusters, (graph, outlines), wanted.seed, &|| data.stop())?;
+        Ok(if moved == 0 { None } else { Evidence::layer_of(self.images(), &clusters, wanted.clusters) })
     }
 
     /// The cluster of every image by a layer.
@@ -154,33 +198,9 @@ fn options(clusters: usize, seed: u64) -> SpectralOptions {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use dtkc_core::augment::BatchKey;
-    use dtkc_item::{Batch, ItemShape};
-
     use super::*;
-    use crate::places::Pass;
+    use crate::learner::Silent;
     use crate::random::Random;
-
-    /// Nobody listens.
-    struct Silent;
-
-    impl Passes for Silent {
-        fn len(&self) -> usize {
-            0
-        }
-
-        fn shape(&self) -> ItemShape {
-            ItemShape::Sequence { dim: 1 }
-        }
-
-        fn batches(&mut self, _: Pass) -> Box<dyn Iterator<Item = Result<Batch, LearnError>> + '_> {
-            Box::new(std::iter::empty())
-        }
-
-        fn comparison(&mut self) -> Box<dyn Iterator<Item = Result<(Batch, BatchKey), LearnError>> + '_> {
-            Box::new(std::iter::empty())
-        }
-    }
 
     /// 60 images of three forms; a view of the first form is an image of the second, and the other way round.
     fn three_forms(with_views: bool) -> Seen {
@@ -205,6 +225,10 @@ mod tests {
         }
     }
 
+    fn wanted(clusters: usize, in_any_case: bool) -> Wanted {
+        Wanted { clusters, in_any_case, strays: false, seed: 1 }
+    }
+
     fn best(seen: &Seen) -> usize {
         let numbers = seen.spectrum(8, 1, &Silent).unwrap().numbers(2, 8);
         numbers.iter().max_by(|a, b| a.score.total_cmp(&b.score)).unwrap().clusters
@@ -214,7 +238,7 @@ mod tests {
     fn forms_that_views_join_are_one_class() {
         assert_eq!([best(&three_forms(false)), best(&three_forms(true))], [3, 2]);
         let seen = three_forms(true);
-        let found = seen.answers(&seen.output(2, true, 1, &Silent).unwrap().unwrap(), 2);
+        let found = seen.answers(&seen.output(&wanted(2, true), &Silent).unwrap().unwrap(), 2);
         assert!((0..60).all(|i| found[i] == found[usize::from(i % 3 == 2) * 2]), "{found:?}");
         assert_ne!(found[0], found[2]);
     }
@@ -226,7 +250,7 @@ mod tests {
         let is_replaced = |now: &[u32]| {
             let seen = Seen { clusters: now.to_vec(), ..three_forms(true) };
             assert!(!seen.has_empty_cluster(2) && seen.has_empty_cluster(3));
-            seen.output(2, false, 1, &Silent).unwrap().is_some()
+            seen.output(&wanted(2, false), &Silent).unwrap().is_some()
         };
         assert!(is_replaced(&wrong) && !is_replaced(&right));
     }
@@ -239,7 +263,7 @@ mod tests {
         let row = |i: usize| if i.is_multiple_of(3) { [1.0, 0.0, 0.1, 0.0] } else { [0.0, 1.0, 0.0, 0.1] };
         seen.outlines = (0..60).flat_map(|i| row(i).map(|v: f32| v + 0.01 * random.unit() as f32)).collect();
         assert_eq!(best(&seen), 2);
-        let found = seen.answers(&seen.output(2, true, 1, &Silent).unwrap().unwrap(), 2);
+        let found = seen.answers(&seen.output(&wanted(2, true), &Silent).unwrap().unwrap(), 2);
         assert!(found[1] == found[2] && found[0] != found[1]);
     }
 
@@ -250,7 +274,7 @@ mod tests {
         for (rows, values) in [(&mut few.images, 48), (first, 48), (second, 48), (&mut few.outlines, 32)] {
             rows.truncate(values);
         }
-        assert_eq!(few.output(3, true, 1, &Silent).unwrap(), None);
-        assert_eq!(Seen::default().output(3, true, 1, &Silent).unwrap(), None);
+        assert_eq!(few.output(&wanted(3, true), &Silent).unwrap(), None);
+        assert_eq!(Seen::default().output(&wanted(3, true), &Silent).unwrap(), None);
     }
 }

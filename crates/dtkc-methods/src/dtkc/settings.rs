@@ -157,6 +157,8 @@ impl MethodTable for Settings {
             ItemShape::Sequence { .. } => {
                 self.augment = AugmentConfig::default();
                 self.network.reduce = 1;
+                // Measured on images alone.
+                self.start.strays = false;
                 if self.start.from == StartKind::Auto {
                     // Neighbours of sequences are nearly always of one kind, and fine clusters take a recurrent network long.
                     self.start.from = StartKind::Graph;
@@ -169,6 +171,7 @@ impl MethodTable for Settings {
             ItemShape::Features(_) => {
                 (self.augment, self.sequence_views) = (AugmentConfig::default(), SequenceViewConfig::default());
                 self.network.reduce = 1;
+                self.start.strays = false;
                 if self.start.from == StartKind::Auto {
                     // What a trained network finds alike is nearly always of one kind.
                     self.start.from = StartKind::Graph;
@@ -293,5 +296,6 @@ mod tests {
         assert!(sequences.augment.is_off() && !sequences.sequence_views.is_off() && sequences.network.reduce == 1);
         assert_eq!((images.start.from, sequences.start.from), (StartKind::Auto, StartKind::Graph));
         assert_eq!((images.neighbours.count, sequences.neighbours.count), (5, 20));
+        assert!(images.start.strays && !sequences.start.strays);
     }
 }

@@ -52,6 +52,8 @@ pub struct StartConfig {
     pub share: f64,
     /// How clusters are made at its end: `fine` or `near`.
     pub join: Join,
+    /// With `near`: whether groups of images that lie in one cluster and by outlines belong to another move there.
+    pub strays: bool,
 }
 
 impl StartConfig {

@@ -34,7 +34,7 @@ impl Images {
     }
 
     /// Those with these bytes.
-    pub(super) fn of(shape: ImageShape, pixels: Vec<u8>) -> Self {
+    pub(crate) fn of(shape: ImageShape, pixels: Vec<u8>) -> Self {
         Self { shape, pixels }
     }
 

@@ -10,8 +10,8 @@ use super::{Images, images};
 use crate::LearnError;
 use crate::features::own_vectors;
 
-/// More clusters than this are mostly single things, which colours and shades tell apart; fewer are kinds of things, which
-/// shapes do.
+/// Up to so many clusters are kinds of things, which shapes tell apart; more are often single things, which colours and shades
+/// do.
 pub(crate) const MANY: usize = 25;
 
 /// Sides of the images whose outlines are taken: more detail is noise.
@@ -26,17 +26,17 @@ pub enum Likeness {
     Pixels,
     /// Edges of the same direction in the same parts of the image.
     Outlines,
-    /// `outlines`, or `pixels` where there are many clusters.
+    /// `outlines`; where there are many clusters, whichever of both has them farther apart.
     Auto,
 }
 
 impl Likeness {
-    /// What it means for so many clusters.
-    pub(crate) fn for_clusters(self, clusters: usize) -> Self {
+    /// What it may mean for so many clusters. Which of several it is only the images can say.
+    pub(crate) fn candidates(self, clusters: usize) -> &'static [Likeness] {
         match self {
-            Likeness::Auto if clusters > MANY => Likeness::Pixels,
-            Likeness::Auto => Likeness::Outlines,
-            other => other,
+            Likeness::Auto if clusters > MANY => &[Likeness::Pixels, Likeness::Outlines],
+            Likeness::Auto | Likeness::Outlines => &[Likeness::Outlines],
+            Likeness::Pixels => &[Likeness::Pixels],
         }
     }
 
@@ -54,6 +54,15 @@ impl Likeness {
                 let images = images.reduced(OUTLINED);
                 Box::new(Outlines::of(images.pixels(), images.shape()))
             }
+        }
+    }
+
+    /// Its name in files and flags.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Likeness::Pixels => "pixels",
+            Likeness::Outlines => "outlines",
+            Likeness::Auto => "auto",
         }
     }
 
@@ -91,9 +100,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_clusters_are_told_apart_by_pixels() {
-        let found = [2, 25, 26, 300].map(|k| Likeness::Auto.for_clusters(k));
-        assert_eq!(found, [Likeness::Outlines, Likeness::Outlines, Likeness::Pixels, Likeness::Pixels]);
-        assert_eq!(Likeness::Outlines.for_clusters(100), Likeness::Outlines);
+    fn many_clusters_may_be_single_things_or_kinds_of_them() {
+        let found = [2, 25, 26, 300].map(|k| Likeness::Auto.candidates(k).len());
+        assert_eq!(found, [1, 1, 2, 2]);
+        assert_eq!(Likeness::Auto.candidates(25), [Likeness::Outlines]);
+        assert_eq!(Likeness::Pixels.candidates(9), [Likeness::Pixels]);
     }
 }

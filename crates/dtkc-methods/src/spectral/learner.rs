@@ -11,11 +11,14 @@ use dtkc_onnx::Network;
 
 use super::embedding::{EXACT, SpectralOptions, spectral};
 use super::settings::Settings;
+use super::suited::Suited;
 use crate::features::{Described, read_features};
 use crate::learner::{
     Answers, CLUSTERING, INITIALISATION, Learner, Passes, Stage, StepClock, StepPlace, StepResult, joined,
 };
-use crate::nearest::{Images, Resampled, Rows, read_sequences, seconds_of_all_pairs, seconds_of_all_sequences};
+use crate::nearest::{
+    Images, Likeness, Resampled, Rows, read_sequences, seconds_of_all_pairs, seconds_of_all_sequences,
+};
 use crate::optimizer::Optimizer;
 use crate::places::Pass;
 use crate::sequences::{clean_input, learn_scaling};
@@ -73,9 +76,15 @@ impl SpectralLearner {
     fn rows(&self, data: &mut dyn Passes) -> Result<Box<dyn Rows>, LearnError> {
         match self.model.valid_config().config().input {
             ItemShape::Image(shape) => {
-                let by = self.settings.by.for_clusters(self.clusters());
-                announce(data, by.seconds_of_all_pairs(data.len(), shape))?;
-                Ok(by.rows(Images::read(data, shape)?))
+                let (by, k) = (self.settings.by, self.clusters());
+                let seconds = |by: &Likeness| by.seconds_of_all_pairs(data.len(), shape);
+                announce(data, by.candidates(k).iter().map(seconds).sum())?;
+                let images = Images::read(data, shape)?;
+                let by = match by.candidates(k) {
+                    [only] => *only,
+                    _ => Suited::find(by, &images, (self.settings.neighbours, k), data)?.by,
+                };
+                Ok(by.rows(images))
             }
             ItemShape::Sequence { dim } => {
                 announce(data, seconds_of_all_sequences(data.len(), dim))?;

@@ -8,6 +8,7 @@
 //! | exact nearest neighbours | [`Neighbours`](crate::nearest::Neighbours) |
 //! | the graph and its parts | [`Graph`] |
 //! | leading eigenvectors of a sparse matrix | `subspace.rs`, `block.rs` |
+//! | what makes images alike, where that is left open | `suited.rs` |
 //! | all of it, for any rows | [`spectral()`] |
 //! | the method: a network learns the clusters, so that new images can be assigned | [`SpectralLearner`] |
 
@@ -17,6 +18,7 @@ mod graph;
 mod learner;
 mod settings;
 mod subspace;
+mod suited;
 
 pub use embedding::{EXACT, Spectral, SpectralOptions, eigenvectors, spectral};
 pub(crate) use embedding::{of_graph, of_neighbours, to_length_one};
@@ -24,3 +26,4 @@ pub use graph::{Affinity, Graph};
 pub use learner::{MOST_IMAGES, SpectralLearner};
 pub use settings::{PRESETS, Settings, preset};
 pub use subspace::Leading;
+pub(crate) use suited::Suited;

@@ -7,7 +7,7 @@ use dtkc_report::{Agreement, Consensus};
 use super::Asked;
 use super::items::Seen;
 use super::restarts::Past;
-use crate::choice::agreement;
+use crate::choice::{agreement, alone};
 use crate::error::TrainError;
 use crate::restart::Ended;
 
@@ -21,6 +21,8 @@ pub(super) struct Agreed {
     pub(super) agreement: Option<Agreement>,
     /// Mean ARI of the others that came to their end with the chosen one.
     pub(super) ari: Option<f64>,
+    /// Clusters of the chosen one that no other restart has.
+    pub(super) alone: Option<usize>,
     /// Items of the shown data, and the part of the other restarts that agree about each; empty for other data.
     pub(super) items: BTreeMap<u32, f32>,
 }
@@ -65,7 +67,13 @@ pub(super) fn compare(asked: &Asked<'_>, past: &Past, seen: &Seen) -> Result<Agr
         of: all,
         consensus,
     };
-    Ok(Agreed { agreement: Some(agreement), ari: dtkc_metrics::mean(&ari), items })
+    let every: Vec<&[i64]> = samples
+        .iter()
+        .filter(|other| other.restart != chosen.restart)
+        .map(|sample| sample.clusters.as_slice())
+        .collect();
+    let alone = Some(alone(&chosen.clusters, &every));
+    Ok(Agreed { agreement: Some(agreement), ari: dtkc_metrics::mean(&ari), alone, items })
 }
 
 /// The clusters that every restart kept, those of the chosen one as the exported model numbers them. Those of a network that is still in training are looked up.

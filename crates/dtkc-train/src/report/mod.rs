@@ -191,7 +191,8 @@ fn doubts(method: Method, past: &Past, agreed: &Agreed, seen: &Seen, sizes: &[u6
     let confidence = seen.mean_confidence();
     // A restart that goes on has not ended, and its loss may well be falling.
     let ended = past.ended().unwrap_or(crate::restart::Ended::Budget);
-    let found = Found { method, sizes, confidence, agreement: agreed.ari, losses: &losses, ended };
+    let (agreement, alone) = (agreed.ari, agreed.alone);
+    let found = Found { method, sizes, confidence, agreement, alone, losses: &losses, ended };
     let plain = |warnings::Doubt { sign, remedy }| Doubt { sign, remedy };
     warnings::doubts(&found).into_iter().map(plain).collect()
 }
