@@ -6,8 +6,9 @@ Use: PYTHON scripts/bench/near_graph.py DATASET.h5 MODEL.onnx [IMAGES]     (NumP
 MODEL: what `dtkc-train export RUN` makes of a run of `plus` that was stopped (Ctrl-C) when half of its epochs were done, so that it
 has learnt fine clusters alone. Kinds of neighbours: the 10 nearest by the embedding, the 5 nearest to each of two random views
 of an image, the 10 nearest by outlines. Edges as `plus` weighs them. For every graph: a spectral clustering into as many
-clusters as there are classes, against the labels, and the numbers of clusters whose score is highest. The views are turned,
-scaled, sheared and moved as those of `plus`, but without changes of light.
+clusters as there are classes, against the labels; what the layer that fits these clusters tells about views (nats, by which
+`plus` chooses); and the numbers of clusters whose score is highest. The views are turned, scaled, sheared and moved as those of
+`plus`, but without changes of light.
 """
 import os
 import sys
@@ -71,7 +72,25 @@ def leading(graph, count):
     return values[order], vectors[:, order]
 
 
-def report(name, edges, labels):
+def softmax(logits):
+    powers = np.exp(logits - logits.max(1, keepdims=True))
+    return powers / powers.sum(1, keepdims=True)
+
+
+def told(clusters, rows, views):
+    """Mutual information between images and views by the layer that fits the clusters best, as crates/dtkc-methods has it."""
+    with_ones = [np.hstack([values, np.ones((len(values), 1))]).astype(np.float64) for values in [rows, *views]]
+    gram = with_ones[0].T @ with_ones[0]
+    gram += np.eye(len(gram)) * 1e-3 * np.trace(gram) / len(gram)
+    layer = 8 * np.linalg.solve(gram, with_ones[0].T @ np.eye(clusters.max() + 1)[clusters])
+    images, *seen = [softmax(values @ layer) for values in with_ones]
+    joint = images.T @ sum(seen)
+    joint = (joint + joint.T) / (joint + joint.T).sum()
+    chance = np.outer(joint.sum(0), joint.sum(0))
+    return float((joint * np.log(np.maximum(joint, 1e-300) / np.maximum(chance, 1e-300))).sum())
+
+
+def report(name, edges, labels, seen):
     classes = len(np.unique(labels))
     values, vectors = leading(mutual(edges), max(LAST, classes) + 1)
     rows = vectors[:, :classes]
@@ -82,7 +101,7 @@ def report(name, edges, labels):
     best = sorted(scores, key=scores.get, reverse=True)[:3]
     numbers = ", ".join(f"{k} ({scores[k]:.3f})" for k in best)
     agreement = f"{accuracy(labels, clusters):.4f} / {normalized_mutual_info_score(labels, clusters):.4f}"
-    print(f"{name:44} {agreement}   number: {numbers}", flush=True)
+    print(f"{name:44} {agreement}   told: {told(clusters, *seen):.3f}   number: {numbers}", flush=True)
 
 
 def main():
@@ -97,26 +116,27 @@ def main():
         parts = [session.run([name], {"image": pixels[i : i + 1000]})[0] for i in range(0, len(pixels), 1000)]
         return np.concatenate(parts)
 
-    def embedding(pixels):
-        rows = run("embedding", pixels)
+    def of_length_one(rows):
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
     clusters = run("cluster", images)
+    random, rows = np.random.default_rng(1), run("embedding", images)
+    views = [run("embedding", np.stack([view(image, random) for image in images])) for _ in range(2)]
     print(f"{len(images)} images; the model's own clusters: {accuracy(labels, clusters):.4f} / "
-          f"{normalized_mutual_info_score(labels, clusters):.4f}")
-    random, seen = np.random.default_rng(1), embedding(images)
-    by_embedding = nearest(seen, seen, 10)
-    views = [embedding(np.stack([view(image, random) for image in images])) for _ in range(2)]
-    by_views = sum(nearest(places, seen, 5) for places in views)
+          f"{normalized_mutual_info_score(labels, clusters):.4f}   told: {told(clusters, rows, views):.3f}")
+    places = of_length_one(rows)
+    by_embedding = nearest(places, places, 10)
+    by_views = sum(nearest(of_length_one(seen), places, 5) for seen in views)
     low, high = images.min((1, 2, 3), keepdims=True), images.max((1, 2, 3), keepdims=True)
     scaled = (images - low) / np.maximum(high - low, 1).astype(np.float32)
     outlined = np.stack([outlines(image) for image in scaled]).astype(np.float32)
     by_outlines = nearest(outlined, outlined, 10)
-    report("embedding", by_embedding, labels)
-    report("embedding and views", by_embedding + by_views, labels)
-    report("outlines", by_outlines, labels)
-    report("embedding, views and outlines (the number)", by_embedding + by_views + by_outlines, labels)
-    report("the same, outlines twice (the clusters)", by_embedding + by_views + 2 * by_outlines, labels)
+    seen = (rows, views)
+    report("embedding", by_embedding, labels, seen)
+    report("embedding and views", by_embedding + by_views, labels, seen)
+    report("outlines", by_outlines, labels, seen)
+    report("embedding, views and outlines (the number)", by_embedding + by_views + by_outlines, labels, seen)
+    report("the same, outlines twice", by_embedding + by_views + 2 * by_outlines, labels, seen)
 
 
 if __name__ == "__main__":

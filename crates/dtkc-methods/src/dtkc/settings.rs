@@ -186,7 +186,7 @@ impl MethodTable for Settings {
 
     fn fine_alone(&self, clusters: usize) -> Option<Self> {
         // Of the fine clusters of so many some thirty are used, which says nothing about larger numbers.
-        let starts_fine = clusters <= MANY && self.start.kind(clusters, 0) == StartKind::Fine && self.start.share > 0.0;
+        let starts_fine = clusters <= MANY && self.start.has_fine(clusters);
         let learns_fine = self.paired() && self.loss.overclustering > 0.0 && self.network.fine > 1;
         let alone =
             || Self { start: StartConfig { from: StartKind::Fine, share: 1.0, ..self.start.clone() }, ..self.clone() };

@@ -27,7 +27,7 @@ pub enum StartKind {
     Fine,
     /// A spectral clustering of the graph of near neighbours, which the network learns.
     Graph,
-    /// `fine` for the first restart, `graph` for the second and so on in turn; always `graph` where there are many clusters.
+    /// `graph` for the first restart, `fine` for the second and so on in turn; always `graph` where there are many clusters.
     Auto,
 }
 
@@ -68,14 +68,20 @@ impl StartConfig {
         }
     }
 
-    /// What it means for one restart with so many clusters. A graph can be right where fine clusters are not (SVHN) and wrong
-    /// where they are right (MNIST); the loss of what becomes of them tells which, without labels.
+    /// What it means for one restart with so many clusters. A graph can be right where fine clusters are not (SVHN) and the other
+    /// way round; the loss of what becomes of them tells which, without labels. The graph comes first because it has clusters from
+    /// the first epoch on, and fine clusters beside them, of which better ones are made half-way where it was wrong.
     pub(super) fn kind(&self, clusters: usize, restart: usize) -> StartKind {
         match self.from {
-            StartKind::Auto if clusters > MANY || restart % 2 == 1 => StartKind::Graph,
+            StartKind::Auto if clusters > MANY || restart.is_multiple_of(2) => StartKind::Graph,
             StartKind::Auto => StartKind::Fine,
             other => other,
         }
+    }
+
+    /// Whether a restart of a run with so many clusters begins with fine ones.
+    pub(super) fn has_fine(&self, clusters: usize) -> bool {
+        self.share > 0.0 && (0..2).any(|restart| self.kind(clusters, restart) == StartKind::Fine)
     }
 
     /// Whether clusters come from the graph and stay: a batch has so few images of each of so many clusters that what it says
@@ -121,7 +127,7 @@ mod tests {
     fn many_clusters_start_from_the_graph() {
         let auto = StartConfig { from: StartKind::Auto, share: 0.5, ..StartConfig::default() };
         assert_eq!(
-            [2, 25, 26, 300].map(|k| auto.kind(k, 0)),
+            [2, 25, 26, 300].map(|k| auto.kind(k, 1)),
             [StartKind::Fine, StartKind::Fine, StartKind::Graph, StartKind::Graph]
         );
         assert_eq!(StartConfig::default().kind(100, 0), StartKind::Random);
@@ -129,11 +135,11 @@ mod tests {
     }
 
     #[test]
-    fn restarts_begin_in_turn_with_fine_clusters_and_with_the_graph() {
+    fn restarts_begin_in_turn_with_the_graph_and_with_fine_clusters() {
         let found = |from, share| {
             [0, 1, 2, 3].map(|restart| StartConfig { from, share, ..StartConfig::default() }.kind(10, restart))
         };
-        assert_eq!(found(StartKind::Auto, 0.5), [StartKind::Fine, StartKind::Graph, StartKind::Fine, StartKind::Graph]);
+        assert_eq!(found(StartKind::Auto, 0.5), [StartKind::Graph, StartKind::Fine, StartKind::Graph, StartKind::Fine]);
         assert_eq!(found(StartKind::Fine, 0.5), [StartKind::Fine; 4]);
     }
 

@@ -104,21 +104,6 @@ impl Graph {
         (0..self.len()).map(|item| self.edges(item).1.iter().sum()).collect()
     }
 
-    /// The sum over k clusters of the part of their items' edges that leaves them, by weight; a cluster without edges counts as
-    /// left altogether.
-    pub fn normalised_cut(&self, clusters: &[u32], k: usize) -> f64 {
-        let (mut inside, mut all) = (vec![0.0; k], vec![0.0; k]);
-        for item in 0..self.len() {
-            let own = clusters[item];
-            let (ends, weights) = self.edges(item);
-            for (&end, weight) in ends.iter().zip(weights) {
-                all[own as usize] += weight;
-                inside[own as usize] += if clusters[end as usize] == own { *weight } else { 0.0 };
-            }
-        }
-        inside.iter().zip(&all).map(|(inside, all)| if *all > 0.0 { 1.0 - inside / all } else { 1.0 }).sum()
-    }
-
     /// Into how many parts without an edge between them it falls.
     pub fn components(&self) -> usize {
         let mut seen = vec![false; self.len()];
@@ -179,16 +164,6 @@ mod tests {
         assert_eq!(graph.edges(1), (&[0, 2][..], &[1.0, ONE_SIDED][..]));
         assert_eq!(graph.edges(2), (&[1][..], &[ONE_SIDED][..]));
         assert_eq!(graph.components(), 2);
-    }
-
-    #[test]
-    fn the_cut_is_what_leaves_clusters() {
-        // 0 - 1 - 2 with weights 1 and 1/2, and 3 - 4.
-        let graph = Graph::new(&neighbours(), Affinity::Connectivity);
-        assert_eq!(graph.normalised_cut(&[0, 0, 0, 1, 1], 2), 0.0);
-        // Of 2.5 in the first cluster 0.5 leaves it, and the same of 2.5 in the second.
-        assert!((graph.normalised_cut(&[0, 0, 1, 1, 1], 2) - 0.4).abs() < 1e-12);
-        assert_eq!(graph.normalised_cut(&[0, 0, 0, 0, 0], 2), 1.0, "an empty cluster");
     }
 
     #[test]

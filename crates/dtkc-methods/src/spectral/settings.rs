@@ -17,7 +17,7 @@ use crate::{LearnError, Method, MethodTable, SettingError, Task, TrainPlan};
 pub struct Settings {
     /// Nearest others that every image is joined with. scikit-learn counts the image itself, too: its 10 are 9 here.
     pub neighbours: usize,
-    /// What makes images near: `pixels`, `outlines`, or `auto`, which is `pixels` only for many clusters.
+    /// What makes images near: `pixels`, `outlines`, or `auto`, which is `outlines` and for many clusters what suits the images.
     pub by: Likeness,
     /// What an edge of the graph weighs.
     pub affinity: Affinity,

@@ -33,6 +33,7 @@ impl Suited {
     ) -> Result<Self, LearnError> {
         let candidates = by.candidates(clusters);
         let mut best: Option<(f64, Self)> = None;
+        let mut rates = Vec::new();
         for &by in candidates {
             let nearest = by.neighbours(images, SIDE, count, &|| data.stop())?;
             if candidates.len() == 1 {
@@ -40,13 +41,17 @@ impl Suited {
             }
             data.note("eigenvalues");
             let left = how_often_left(&nearest, clusters, &|| data.stop())?;
+            rates.push(format!("{} {}", by.name(), in_words(left)));
             if best.as_ref().is_none_or(|(least, _)| left < *least) {
                 best = Some((left, Self { by, nearest }));
             }
         }
         let Some((left, found)) = best else { return Err(LearnError::Stopped) };
-        data.say(&format!("images are compared by {}, which sets {clusters} groups farther apart", found.by.name()));
-        if left > OFTEN {
+        let (name, rates) = (found.by.name(), rates.join(", "));
+        data.say(&format!(
+            "images are compared by {name}: how often one of {clusters} groups is left from an image to a near one: {rates}"
+        ));
+        if left.is_finite() && left > OFTEN {
             data.say(&format!(
                 "near images do not fall into {clusters} clear groups, so that many clusters will mix things: try another number \
                  (--clusters), more images of each kind, or for photos --backbone"
@@ -54,6 +59,10 @@ impl Suited {
         }
         Ok(found)
     }
+}
+
+fn in_words(left: f64) -> String {
+    if left.is_finite() { format!("{:.2} %", 100.0 * left) } else { "falls into more groups".to_owned() }
 }
 
 /// The mean over so many groups of how often a step in the graph leaves them; infinite where it has no such groups.

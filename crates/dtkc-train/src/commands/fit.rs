@@ -45,9 +45,9 @@ a run of dec, idec, dcn or spectralnet (of dbc for dbc).
 Sequences: dtkc and ddc have recurrent layers instead of convolutions (RDTKC and RDDC); all others but dbc take sequences
 that were resampled to one length.
 Presets of dtkc and ddc:
-  plus     ours, the default: random views and near neighbours must agree; restarts begin in turn with fine clusters
-           and with clusters of the graph of near neighbours (always with those where there are more than 25, and where
-           items are sequences)
+  plus     ours, the default: random views and near neighbours must agree; restarts begin in turn with clusters of
+           the graph of near neighbours (always with those where there are more than 25, and where items are sequences)
+           and with fine clusters
   paper    the paper's text
   authors  its code (DanielTrosten/DTKC), but for its gradient of the pairwise distance, which is wrong there
   tk-uco   the PyTorch code of its successor, but every image is scaled by its own range, biases start at 0 and the

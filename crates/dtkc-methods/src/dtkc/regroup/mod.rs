@@ -123,6 +123,20 @@ impl Evidence {
     }
 }
 
+/// Mutual information, in nats, between the memberships of images in k clusters and those of their views, over rounds of views:
+/// `[n, k]` each.
+pub(super) fn information(images: &[f64], rounds: &[Vec<f64>], k: usize) -> f64 {
+    let mut joint = Square::default();
+    joint.resize(k);
+    for views in rounds {
+        for (u, v) in images.chunks_exact(k).zip(views.chunks_exact(k)) {
+            add_outer(&mut joint.values, u, v);
+            add_outer(&mut joint.values, v, u);
+        }
+    }
+    joint.information()
+}
+
 /// The output layer that fits `E^T G` best, E the embeddings with a column of ones and G the memberships in k clusters: ridge
 /// regression.
 fn layer(gram: &Square, mut with_clusters: Vec<f64>, k: usize) -> Option<OutputLayer> {
