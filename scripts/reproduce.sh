@@ -23,8 +23,8 @@ arabic   arabic   10
 comparisons='
 companions        usps28,fashion10k  --methods ddc,dtkc --runs 5 --epochs 10
 companion-cells   usps28-4k          --methods ddc,dtkc,dtkc+lambda=0.1,dtkc+lambda=1,CELL.sigma=0.5,CELL.sigma=1,CELL.sigma=2,CELL.bandwidth=nearest+COMPANIONS.sigma=1,CELL.sigma=1+loss.kernel=naive,dtkc+lambda=0.1+loss.kernel=identity,dtkc+lambda=1+COMPANIONS.detached=true,dtkc+lambda=1+COMPANIONS.detached=true+COMPANIONS.sigma=1 --runs 5 --epochs 10
-companion-more    usps28-4k          --methods ddc,CELL.sigma=1+COMPANIONS.until=7,dtkc+lambda=1+COMPANIONS.sigma=1+COMPANIONS.until=7,dtkc+COMPANIONS.views=0.1,dtkc+COMPANIONS.views=1 --runs 5 --epochs 10
-companion-sets    fashion4k,mnist4k  --methods ddc,dtkc+lambda=0.1,dtkc+lambda=1,CELL.sigma=1,dtkc+lambda=1+COMPANIONS.detached=true+COMPANIONS.sigma=1,dtkc+lambda=0.1+loss.kernel=identity,dtkc+COMPANIONS.views=1 --runs 5 --epochs 10
+companion-more    usps28-4k          --methods ddc,CELL.sigma=1+COMPANIONS.until=7,dtkc+lambda=1+COMPANIONS.sigma=1+COMPANIONS.until=7,dtkc+COMPANIONS.views=0.1 --runs 5 --epochs 10
+companion-sets    fashion4k,mnist4k  --methods ddc,dtkc+lambda=0.1,dtkc+lambda=1,CELL.sigma=1,dtkc+lambda=1+COMPANIONS.detached=true+COMPANIONS.sigma=1,dtkc+lambda=0.1+loss.kernel=identity --runs 5 --epochs 10
 companion-taps    usps28-4k,fashion4k --methods CELL.sigma=1 --set dtkc.network.blocks=[{kernel=5,filters=32,tap="unpooled"},{kernel=3,filters=32,tap="unpooled"}] --runs 5 --epochs 10
 ablation          usps28-4k,mnist4k  --methods ddc,ddc+start.strays=false,ddc+neighbours.share=0,ddc+start.join=fine,ddc+start.from=fine,ddc+start.from=graph,ddc+start.from=random,ddc+network.fine=0+start.from=random,ddc+loss.mutual_information=0,ddc+loss.consistency=0,ddc+loss.separation=0+loss.orthogonality=0+loss.simplex=0,ddc+loss.separation=0+loss.orthogonality=0+loss.simplex=0+loss.consistency=0,ddc+augment.brightness=0+augment.contrast=0+augment.gamma=0,ddc+augment.aspect=0 --runs 3 --epochs 12
 letters-published trajectories       --methods ddc,dtkc --preset ddc=authors --preset dtkc=authors --runs 20

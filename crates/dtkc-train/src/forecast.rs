@@ -1,5 +1,5 @@
-//! What a run will take of the machine, before it begins: time from the arithmetic of a step and the rate of a matrix
-//! product, memory from the shapes of the network. Only methods that count both say anything.
+//! What a run will take of the machine, before it begins: time from the arithmetic of a step and the rate of a convolution or
+//! a matrix product, memory from the shapes of the network. Only methods that count both say anything.
 
 use std::time::Duration;
 
@@ -8,18 +8,21 @@ use dtkc_item::{ItemKind, ItemShape};
 use dtkc_methods::Learner;
 use dtkc_methods::learner::Extent;
 
+use crate::bench::conv;
 use crate::bench::sgemm::Product;
 use crate::config::{DataConfig, RunConfig};
 use crate::device::DeviceName;
 use crate::error::TrainError;
 use crate::resources;
 
-/// The part of a matrix product's rate that a step reaches by the plain formulas. Measured on two cores: .55 to .62 with
-/// companion objectives, .8 to .9 without; see `dtkc-train bench`.
-const EFFICIENCY: f64 = 0.65;
-/// Side of the matrices that are multiplied to find the rate, and how often: some hundredths of a second.
+/// The part of a convolution's rate that a step on images reaches by the plain formulas, measured with and without companion
+/// objectives, and the part of a matrix product's rate that other steps do; see `dtkc-train bench`.
+const OF_A_CONVOLUTION: f64 = 0.8;
+const OF_A_PRODUCT: f64 = 0.65;
+/// Side of the matrices that are multiplied to find the rate.
 const SIDE: usize = 512;
-const PRODUCTS: usize = 9;
+/// Convolutions or products that are timed: some tenths of a second.
+const ROUNDS: usize = 9;
 /// What the process holds beside data and steps: code, threads, HDF5.
 const PROCESS: u64 = 90 << 20;
 /// The windows of a set that is streamed; see the loader's options.
@@ -44,20 +47,29 @@ impl Forecast {
         Some(Self { memory: memory(config, learner.clusters())?, gflop })
     }
 
-    /// Seconds for `items` items in steps of `per_step`, where a matrix product reaches `rate` GFLOP a second.
+    /// Seconds for `items` items in steps of `per_step`, where a step reaches `rate` GFLOP a second.
     fn seconds(&self, items: u64, per_step: usize, rate: f64) -> f64 {
-        items as f64 / per_step.max(1) as f64 * self.gflop / (EFFICIENCY * rate)
+        items as f64 / per_step.max(1) as f64 * self.gflop / rate
     }
 
     /// For the plan: `about 12 min on this machine, 300 MiB of memory`.
     pub fn text(&self, items: u64, config: &RunConfig) -> Result<String, TrainError> {
-        let mut product = Product::new(SIDE, &config.run.device.open()?);
-        (0..PRODUCTS).for_each(|_| product.time());
         let per_step = config.items_per_step().min(config.data.items);
-        let seconds = self.seconds(items, per_step, product.usual_rate());
+        let seconds = self.seconds(items, per_step, rate(config)?);
         let time = human::duration(rounded(seconds));
         Ok(format!("about {time} on this machine, {} of memory", human::bytes(self.memory)))
     }
+}
+
+/// GFLOP a second that a step reaches, by the rate of what most of it is: convolutions for images, matrix products for the rest.
+fn rate(config: &RunConfig) -> Result<f64, TrainError> {
+    let device = config.run.device.open()?;
+    if config.data.input.kind() == ItemKind::Images {
+        return Ok(OF_A_CONVOLUTION * conv::usual_rate(ROUNDS, &device));
+    }
+    let mut product = Product::new(SIDE, &device);
+    (0..ROUNDS).for_each(|_| product.time());
+    Ok(OF_A_PRODUCT * product.usual_rate())
 }
 
 /// Rows of a full step: a set that is smaller than a batch has fewer.
@@ -161,8 +173,8 @@ mod tests {
     #[test]
     fn time_is_steps_times_arithmetic_by_rate() {
         let forecast = Forecast { memory: 0, gflop: 13.0 };
-        // 10 epochs of 1200 images in steps of 120 are 100 steps of 13 GFLOP, at .65 of 100 GFLOP a second.
-        assert!((forecast.seconds(12_000, 120, 100.0) - 20.0).abs() < 1e-9);
+        // 10 epochs of 1200 images in steps of 120 are 100 steps of 13 GFLOP, at 65 GFLOP a second.
+        assert!((forecast.seconds(12_000, 120, 65.0) - 20.0).abs() < 1e-9);
         let shown = [0.2, 44.0, 734.0, 40_000.0].map(|seconds| rounded(seconds).as_secs());
         assert_eq!(shown, [1, 40, 720, 40_200]);
     }

@@ -1,5 +1,6 @@
 //! How long a training step takes, where the time goes, and how near that is to what the machine can do.
 
+pub(crate) mod conv;
 pub(crate) mod sgemm;
 
 use std::fmt::Write as _;
