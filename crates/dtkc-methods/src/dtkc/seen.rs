@@ -33,7 +33,7 @@ const OUTLINES_FOR_CLUSTERS: [usize; 3] = [2, 1, 0];
 const OUTLINES_FOR_THE_NUMBER: usize = 1;
 
 /// How many times as much other clusters must tell about a view: a class in two clusters while two others share one costs ten
-/// of them 7 to 10 %, clusterings that are equally good differ by 2 % (REPRODUCING.md), and a new layer costs what it has to
+/// of them 6 to 11 %, clusterings that are equally good differ by 2 % (REPRODUCING.md), and a new layer costs what it has to
 /// learn again.
 const MORE: f64 = 1.03;
 
