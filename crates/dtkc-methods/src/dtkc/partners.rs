@@ -14,10 +14,8 @@ use crate::nearest::{
     Images, Likeness, Neighbours, Resampled, read_sequences, seconds_of_all_pairs, seconds_of_all_sequences,
 };
 use crate::random::Random;
-use crate::spectral::Suited;
+use crate::spectral::{SIDE, Suited};
 
-/// Sides of the images whose pixels are compared, at most.
-const SIDE: usize = 16;
 /// Most seconds, about, that finding neighbours may take; a larger set has views enough.
 const LONGEST: f64 = 120.0;
 /// Most bytes of items that are held for it.

@@ -62,10 +62,10 @@ struct Near {
 }
 
 impl Near {
-    /// How often outlines may count, of these; not at all where there are none.
-    fn times<'a>(&self, times: &'a [usize]) -> impl Iterator<Item = usize> + use<'a> {
-        let has_outlines = self.outlines.is_some();
-        times.iter().copied().filter(move |&times| has_outlines || times == 0)
+    /// Those that clusters are made of, the usual one first; where there are no outlines there is one.
+    fn graphs(&self) -> Vec<Graph> {
+        let times = if self.outlines.is_some() { &OUTLINES_FOR_CLUSTERS[..] } else { &[0] };
+        times.iter().map(|&times| self.graph(times)).collect()
     }
 
     /// All of them as a graph; outlines count so many times.
@@ -158,7 +158,7 @@ impl Seen {
             return Ok(None);
         }
         let near = self.near(data)?;
-        let graphs: Vec<Graph> = near.times(&OUTLINES_FOR_CLUSTERS).map(|times| near.graph(times)).collect();
+        let graphs = near.graphs();
         let mut candidates = Vec::new();
         for graph in &graphs {
             candidates.extend(self.clusters_of(graph, wanted, data)?);

@@ -26,4 +26,4 @@ pub use graph::{Affinity, Graph};
 pub use learner::{MOST_IMAGES, SpectralLearner};
 pub use settings::{PRESETS, Settings, preset};
 pub use subspace::Leading;
-pub(crate) use suited::Suited;
+pub(crate) use suited::{SIDE, Suited};

@@ -6,8 +6,8 @@ use crate::LearnError;
 use crate::learner::Passes;
 use crate::nearest::{Images, Likeness, Neighbours};
 
-/// Sides of the images whose pixels are compared: enough to tell who is near, and less sensitive to a pixel's move.
-const SIDE: usize = 16;
+/// Sides of the images whose pixels are compared, at most: enough to tell who is near, and less sensitive to a pixel's move.
+pub(crate) const SIDE: usize = 16;
 /// How well eigenvalues must fit: those of two graphs are compared, no digit of them counts.
 const RESIDUAL: f64 = 1e-4;
 /// How often clear groups are left at most: COIL-100's are left in .0005 of steps, 100 drawn signs in .0084 by outlines and in

@@ -50,7 +50,9 @@ impl Evidence {
         let (membership, fine) = (Rows::read(&output.membership).likeliest(), Rows::read(fine));
         let embedding = Rows::read(&output.embedding).with_ones();
         self.clusters.resize(membership.width, 0.0);
-        self.joint.add_joint(&fine.likeliest());
+        let likeliest = fine.likeliest();
+        let (first, second) = likeliest.values.split_at(likeliest.values.len() / 2);
+        self.joint.add_joint(first, second, fine.width);
         self.gram.resize(embedding.width);
         self.with_fine.resize(embedding.width * fine.width, 0.0);
         for (i, e) in embedding.iter().enumerate() {
@@ -127,13 +129,7 @@ impl Evidence {
 /// `[n, k]` each.
 pub(super) fn information(images: &[f64], rounds: &[Vec<f64>], k: usize) -> f64 {
     let mut joint = Square::default();
-    joint.resize(k);
-    for views in rounds {
-        for (u, v) in images.chunks_exact(k).zip(views.chunks_exact(k)) {
-            add_outer(&mut joint.values, u, v);
-            add_outer(&mut joint.values, v, u);
-        }
-    }
+    rounds.iter().for_each(|views| joint.add_joint(images, views, k));
     joint.information()
 }
 

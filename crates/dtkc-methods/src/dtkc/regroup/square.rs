@@ -1,7 +1,5 @@
 //! Square matrices: joint distributions and systems of equations.
 
-use super::Rows;
-
 /// A square matrix, row-major.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Square {
@@ -15,11 +13,10 @@ impl Square {
         self.values.resize(side * side, 0.0);
     }
 
-    /// Adds `U^T V + V^T U`, U the first half of the rows and V the second.
-    pub(super) fn add_joint(&mut self, rows: &Rows) {
-        self.resize(rows.width);
-        let (first, second) = rows.values.split_at(rows.values.len() / 2);
-        for (u, v) in first.chunks_exact(rows.width).zip(second.chunks_exact(rows.width)) {
+    /// Adds `U^T V + V^T U` of the rows of U and V, so wide each.
+    pub(super) fn add_joint(&mut self, first: &[f64], second: &[f64], width: usize) {
+        self.resize(width);
+        for (u, v) in first.chunks_exact(width).zip(second.chunks_exact(width)) {
             add_outer(&mut self.values, u, v);
             add_outer(&mut self.values, v, u);
         }
