@@ -32,10 +32,10 @@ const OUTLINES_FOR_CLUSTERS: [usize; 3] = [2, 1, 0];
 /// For the number of clusters they count once, because classes of one outline would be missed.
 const OUTLINES_FOR_THE_NUMBER: usize = 1;
 
-/// How many times as much other clusters must tell about a view: a class in two clusters while two others share one costs ten
-/// of them 6 to 11 %, clusterings that are equally good differ by 2 % (REPRODUCING.md), and a new layer costs what it has to
-/// learn again.
-const MORE: f64 = 1.03;
+/// How many times as much other clusters must tell about what is near: a class in two clusters while two others share one costs
+/// ten of them 3 to 4 %, clusterings that are equally good differ by .3 % (REPRODUCING.md), and a new layer costs what it has
+/// to learn again.
+const MORE: f64 = 1.015;
 
 /// How well eigenvectors must fit. The smallest distances of eigenvalues from 1 that matter are some hundred times that.
 const RESIDUAL: f64 = 1e-6;
@@ -74,6 +74,17 @@ impl Near {
         let tables: Vec<&Neighbours> =
             tables.chain(self.outlines.iter().flat_map(|table| repeat_n(table, outlines))).collect();
         Graph::mutual(&tables)
+    }
+
+    /// What the cluster of an image tells about the clusters of those near it, in nats: the mutual information, by views and by
+    /// outlines. It is large where what is near shares a cluster and clusters are many and of like size. By embeddings it is not
+    /// asked: they repeat what the network got wrong.
+    fn told(&self, clusters: &[u32], k: usize) -> f64 {
+        let by = |tables: &[Neighbours]| {
+            let pairs = tables.iter().flat_map(Neighbours::pairs);
+            information(pairs.map(|(one, other)| (clusters[one], clusters[other])), k)
+        };
+        by(&self.views) + by(self.outlines.as_slice())
     }
 }
 
@@ -158,85 +169,44 @@ impl Seen {
             return Ok(None);
         }
         let near = self.near(data)?;
-        let graphs = near.graphs();
+        let (graphs, k) = (near.graphs(), wanted.clusters);
         let mut candidates = Vec::new();
         for graph in &graphs {
-            candidates.extend(self.clusters_of(graph, wanted, data)?);
+            let clusters = clusters_of(graph, wanted, data)?;
+            candidates.extend(clusters.map(|clusters| Candidate { told: near.told(&clusters, k), clusters }));
         }
         let Some(best) = Candidate::best(candidates) else { return Ok(None) };
-        let present = || Candidate::new(self, self.clusters.clone(), wanted.clusters);
-        let is_wanted = wanted.in_any_case || present().is_none_or(|present| best.told > MORE * present.told);
-        let clusters = if is_wanted { best.clusters } else { self.clusters.clone() };
-        let mended = self.mended(clusters, (&graphs[0], &near), wanted, data)?;
-        Ok(mended.or(is_wanted.then_some(best.layer)))
-    }
-
-    /// Clusters by a graph; `None` where it has none.
-    fn clusters_of(&self, graph: &Graph, wanted: &Wanted, data: &dyn Passes) -> Result<Option<Candidate>, LearnError> {
-        let options = options(wanted.clusters, wanted.seed);
-        match of_graph(graph, &options, &|text| data.note(text), &|| data.stop()) {
-            Ok(Spectral { clustering, .. }) => Ok(Candidate::new(self, clustering.labels, wanted.clusters)),
-            Err(LearnError::Unsuitable(_)) => Ok(None),
-            Err(other) => Err(other),
-        }
-    }
-
-    /// A layer for these clusters with strays where they belong; `None` where there are none.
-    fn mended(
-        &self,
-        mut clusters: Vec<u32>,
-        (graph, near): (&Graph, &Near),
-        wanted: &Wanted,
-        data: &dyn Passes,
-    ) -> Result<Option<OutputLayer>, LearnError> {
-        let (Some(outlines), true) = (&near.outlines, wanted.strays) else { return Ok(None) };
-        let moved = bring_home(&mut clusters, wanted.clusters, (graph, outlines), wanted.seed, &|| data.stop())?;
-        Ok(if moved == 0 { None } else { Evidence::layer_of(self.images(), &clusters, wanted.clusters) })
-    }
-
-    /// What the clusters of a layer tell about those of views, in nats: the mutual information that training raises, which is
-    /// large where views stay in their image's cluster and clusters are many and of like size.
-    fn told(&self, layer: &OutputLayer) -> f64 {
-        let [first, second] = self.views.each_ref().map(|views| memberships(layer, views));
-        information(&memberships(layer, &self.images), &[first, second], layer.bias.len())
+        let is_wanted = wanted.in_any_case || best.told > MORE * near.told(&self.clusters, k);
+        let mut clusters = if is_wanted { best.clusters } else { self.clusters.clone() };
+        let moved = match (&near.outlines, wanted.strays) {
+            (Some(outlines), true) => {
+                bring_home(&mut clusters, k, (&graphs[0], outlines), wanted.seed, &|| data.stop())?
+            }
+            _ => 0,
+        };
+        let is_new = is_wanted || moved > 0;
+        Ok(if is_new { Evidence::layer_of(self.images(), &clusters, k) } else { None })
     }
 }
 
-/// What a layer makes of embeddings: `[n, k]` for `[n, width]`.
-fn memberships(layer: &OutputLayer, rows: &[f32]) -> Vec<f64> {
-    let k = layer.bias.len();
-    let width = (layer.weight.len() / k.max(1)).max(1);
-    let mut memberships = Vec::with_capacity(rows.len() / width * k);
-    for row in rows.chunks_exact(width) {
-        let mut logits: Vec<f64> = layer.bias.iter().map(|&bias| f64::from(bias)).collect();
-        for (&value, weights) in row.iter().zip(layer.weight.chunks_exact(k)) {
-            logits.iter_mut().zip(weights).for_each(|(logit, &weight)| *logit += f64::from(value * weight));
-        }
-        let highest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        logits.iter_mut().for_each(|logit| *logit = (*logit - highest).exp());
-        let sum: f64 = logits.iter().sum();
-        memberships.extend(logits.into_iter().map(|value| value / sum));
+/// Clusters by a graph; `None` where it has none.
+fn clusters_of(graph: &Graph, wanted: &Wanted, data: &dyn Passes) -> Result<Option<Vec<u32>>, LearnError> {
+    let options = options(wanted.clusters, wanted.seed);
+    match of_graph(graph, &options, &|text| data.note(text), &|| data.stop()) {
+        Ok(Spectral { clustering, .. }) => Ok(Some(clustering.labels)),
+        Err(LearnError::Unsuitable(_)) => Ok(None),
+        Err(other) => Err(other),
     }
-    memberships
 }
 
 /// Clusters that images may have.
 struct Candidate {
     clusters: Vec<u32>,
-    /// The output layer that fits them best.
-    layer: OutputLayer,
-    /// What that layer tells about views.
+    /// What they tell about what is near.
     told: f64,
 }
 
 impl Candidate {
-    /// `None` where no layer fits.
-    fn new(seen: &Seen, clusters: Vec<u32>, k: usize) -> Option<Self> {
-        let layer = Evidence::layer_of(seen.images(), &clusters, k)?;
-        let told = seen.told(&layer);
-        Some(Self { clusters, layer, told })
-    }
-
     /// The first one, unless another tells clearly more.
     fn best(candidates: Vec<Self>) -> Option<Self> {
         let mut candidates = candidates.into_iter();
@@ -287,8 +257,12 @@ mod tests {
     /// The cluster of every image by a new layer.
     fn answers(seen: &Seen, k: usize) -> Vec<usize> {
         let layer = seen.output(&wanted(k, true), &Silent).unwrap().unwrap();
-        let likeliest = |row: &[f64]| (0..k).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
-        memberships(&layer, &seen.images).chunks_exact(k).map(likeliest).collect()
+        let logit = |row: &[f32], cluster: usize| {
+            let weights = layer.weight.iter().skip(cluster).step_by(k);
+            layer.bias[cluster] + row.iter().zip(weights).map(|(value, weight)| value * weight).sum::<f32>()
+        };
+        let likeliest = |row: &[f32]| (0..k).max_by(|&a, &b| logit(row, a).total_cmp(&logit(row, b))).unwrap();
+        seen.images.chunks_exact(seen.width).map(likeliest).collect()
     }
 
     fn best(seen: &Seen) -> usize {
@@ -318,11 +292,11 @@ mod tests {
     }
 
     #[test]
-    fn clusters_that_tell_clearly_more_about_views_are_taken() {
-        let seen = three_forms(true);
+    fn clusters_that_tell_clearly_more_about_what_is_near_are_taken() {
+        let near = three_forms(true).near(&Silent).unwrap();
         let candidate = |joined: usize| {
-            let clusters = (0..60).map(|i| u32::from(i % 3 == joined)).collect();
-            Candidate::new(&seen, clusters, 2).unwrap()
+            let clusters: Vec<u32> = (0..60).map(|i| u32::from(i % 3 == joined)).collect();
+            Candidate { told: near.told(&clusters, 2), clusters }
         };
         // Views of the first two forms are images of each other, so only the third is told from its views.
         let taken = |order: [usize; 2]| Candidate::best(order.map(candidate).into()).unwrap().clusters;
@@ -334,12 +308,23 @@ mod tests {
     }
 
     #[test]
-    fn memberships_are_the_softmax_of_a_layer() {
-        // Logits 1 + 2 * 3 - 1 * 4 = 3 and -1 + 0.5 * 3 + 0.5 * 4 = 2.5.
-        let layer = OutputLayer { weight: vec![2.0, 0.5, -1.0, 0.5], bias: vec![1.0, -1.0] };
-        let found = memberships(&layer, &[3.0, 4.0]);
-        let expected = 1.0 / (1.0 + (-0.5f64).exp());
-        assert!((found[0] - expected).abs() < 1e-9 && (found[1] - 1.0 + expected).abs() < 1e-9, "{found:?}");
+    fn views_and_outlines_tell_alike() {
+        let table = |items: [u32; 8]| Neighbours { count: 2, items: items.to_vec(), squares: vec![0.0; 8] };
+        let near = |views: &[[u32; 8]], outlines| Near {
+            seen: table([1, 1, 0, 0, 3, 3, 2, 2]),
+            views: views.iter().copied().map(table).collect(),
+            outlines,
+        };
+        // sklearn.metrics.mutual_info_score(None, None, contingency=[[3, 1], [1, 3]]) and log 2, for clusters of two each.
+        let mixed = [1, 2, 0, 0, 3, 0, 2, 2];
+        let (by_views, by_outlines) = (0.130_812_035_941_136_9, 2f64.ln());
+        let clusters = [0, 0, 1, 1];
+        let told = |near: Near| near.told(&clusters, 2);
+        assert!((told(near(&[mixed], None)) - by_views).abs() < 1e-12);
+        assert!((told(near(&[mixed, mixed], None)) - by_views).abs() < 1e-12, "more views count no more");
+        let both = near(&[mixed], Some(table([1, 1, 0, 0, 3, 3, 2, 2])));
+        assert!((told(both) - by_views - by_outlines).abs() < 1e-12);
+        assert_eq!(told(near(&[], None)), 0.0);
     }
 
     #[test]

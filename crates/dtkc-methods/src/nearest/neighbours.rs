@@ -93,6 +93,12 @@ impl Neighbours {
         &self.items[item * self.count..][..self.count]
     }
 
+    /// Every item with each of its neighbours.
+    pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
+        let lists = self.items.chunks_exact(self.count.max(1)).enumerate();
+        lists.flat_map(|(item, near)| near.iter().map(move |&other| (item, other as usize)))
+    }
+
     /// The median over all items of the distance to their `rank`-th neighbour, the first being 1.
     pub fn median_distance(&self, rank: usize) -> f64 {
         let column = rank.clamp(1, self.count.max(1)) - 1;

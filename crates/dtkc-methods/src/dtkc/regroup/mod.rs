@@ -67,19 +67,19 @@ impl Evidence {
     /// which images differ by no more than that, and both are wrong in their own way.
     pub fn add_neighbours<'a>(&mut self, fine: &[Option<u32>], neighbours: impl Fn(usize) -> &'a [u32]) {
         let side = self.joint.side;
-        let mut joint = vec![0.0; side * side];
+        let mut joint = Square::default();
+        joint.resize(side);
         let known =
             |item: usize| fine.get(item).copied().flatten().map(|cell| cell as usize).filter(|&cell| cell < side);
         for item in 0..fine.len() {
             let Some(own) = known(item) else { continue };
             for other in neighbours(item).iter().filter_map(|&other| known(other as usize)) {
-                joint[own * side + other] += 1.0;
-                joint[other * side + own] += 1.0;
+                joint.add_pair(own, other);
             }
         }
-        let (views, total): (f64, f64) = (self.joint.values.iter().sum(), joint.iter().sum());
+        let (views, total): (f64, f64) = (self.joint.values.iter().sum(), joint.values.iter().sum());
         if total > 0.0 {
-            self.joint.values.iter_mut().zip(&joint).for_each(|(sum, value)| *sum += value * views / total);
+            self.joint.values.iter_mut().zip(&joint.values).for_each(|(sum, value)| *sum += value * views / total);
         }
     }
 
@@ -125,11 +125,11 @@ impl Evidence {
     }
 }
 
-/// Mutual information, in nats, between the memberships of images in k clusters and those of their views, over rounds of views:
-/// `[n, k]` each.
-pub(super) fn information(images: &[f64], rounds: &[Vec<f64>], k: usize) -> f64 {
+/// Mutual information, in nats, between two of k clusters that come in pairs, in either order; 0 without any.
+pub(super) fn information(pairs: impl Iterator<Item = (u32, u32)>, k: usize) -> f64 {
     let mut joint = Square::default();
-    rounds.iter().for_each(|views| joint.add_joint(images, views, k));
+    joint.resize(k);
+    pairs.for_each(|(one, other)| joint.add_pair(one as usize, other as usize));
     joint.information()
 }
 

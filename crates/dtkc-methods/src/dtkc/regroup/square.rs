@@ -22,9 +22,18 @@ impl Square {
         }
     }
 
-    /// Mutual information of row and column under the normalised matrix, nats.
+    /// Counts a pair in both orders.
+    pub(super) fn add_pair(&mut self, one: usize, other: usize) {
+        self.values[one * self.side + other] += 1.0;
+        self.values[other * self.side + one] += 1.0;
+    }
+
+    /// Mutual information of row and column under the normalised matrix, nats; 0 without anything in it.
     pub(super) fn information(&self) -> f64 {
         let total: f64 = self.values.iter().sum();
+        if total == 0.0 {
+            return 0.0;
+        }
         let marginal: f64 = self.values.chunks_exact(self.side).map(|row| plogp(row.iter().sum::<f64>() / total)).sum();
         self.values.iter().map(|v| plogp(v / total)).sum::<f64>() - 2.0 * marginal
     }
