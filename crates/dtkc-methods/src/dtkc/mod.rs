@@ -5,13 +5,14 @@
 //! | the table in config.toml, and its check | [`Settings`] |
 //! | `paper`, `authors`, `tk-uco`, `plus` | [`Preset`] |
 //! | a batch becomes a loss and a step | `learner.rs`, with the terms in `dtkc_core::loss` |
-//! | clusters from what was learnt before | `seen.rs`, `strays.rs`, `regroup` |
+//! | clusters from what was learnt before | `seen.rs`, `grains.rs`, `strays.rs`, `regroup` |
 //! | how many there are | [`Spectrum`] |
 //! | what is learnt before clusters are | `start.rs` |
 //! | what is known about all images: neighbours, first clusters | `surroundings.rs`, `partners.rs` |
 
 mod balance;
 mod flops;
+mod grains;
 mod learner;
 mod memory;
 mod partners;

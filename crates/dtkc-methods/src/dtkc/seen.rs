@@ -9,7 +9,8 @@ use std::iter::repeat_n;
 
 use dtkc_core::OutputLayer;
 
-use super::regroup::{Evidence, information};
+use super::grains::{Grains, Grouping, groupings};
+use super::regroup::{Evidence, Square, coarsen};
 use super::spectrum::Spectrum;
 use super::strays::bring_home;
 use crate::LearnError;
@@ -17,7 +18,7 @@ use crate::coder::has_empty_cluster;
 use crate::kmeans::Points;
 use crate::learner::Passes;
 use crate::nearest::Neighbours;
-use crate::spectral::{Affinity, Graph, Spectral, SpectralOptions, eigenvectors, of_graph, to_length_one};
+use crate::spectral::{Affinity, Graph, SpectralOptions, eigenvectors, to_length_one};
 
 /// Images that are looked at: enough to see how classes are tied, and all pairs of them take some seconds.
 pub(super) const MOST: usize = 10_000;
@@ -26,16 +27,19 @@ pub(super) const MOST: usize = 10_000;
 const NEAR: usize = 10;
 const NEAR_A_VIEW: usize = 5;
 
-/// How often outlines count in the graphs that clusters are made of, the usual one first: as much as embeddings and views
-/// together. Where outlines join two classes others are right, and where views do not join one it is the other way round.
+/// How often outlines count in the graphs that clusters are made of: twice is as much as embeddings and views together. Where outlines join two classes others are right, and where views do not join one it is the other way round.
 const OUTLINES_FOR_CLUSTERS: [usize; 3] = [2, 1, 0];
 /// For the number of clusters they count once, because classes of one outline would be missed.
 const OUTLINES_FOR_THE_NUMBER: usize = 1;
 
-/// How many times as much other clusters must tell about what is near: a class in two clusters while two others share one costs
-/// ten of them 3 to 4 %, clusterings that are equally good differ by .3 % (REPRODUCING.md), and a new layer costs what it has
-/// to learn again.
-const MORE: f64 = 1.015;
+/// Groups of which clusters are made, for every two of them: as many as there are clusters, and more, which are joined. Groups
+/// of a graph are cut where it is thin, and thin places within a large class are found before a small class is.
+const FOR_TWO: [usize; 3] = [2, 3, 4];
+
+/// How many times as much other clusters must tell about what is near than those that the network has: a class in two clusters
+/// while two others share one costs ten of them 2 to 4 %, clusterings that are equally good differ by less than half a percent
+/// (REPRODUCING.md), and a new layer costs what it has to learn again.
+const MORE: f64 = 1.01;
 
 /// How well eigenvectors must fit. The smallest distances of eigenvalues from 1 that matter are some hundred times that.
 const RESIDUAL: f64 = 1e-6;
@@ -62,7 +66,7 @@ struct Near {
 }
 
 impl Near {
-    /// Those that clusters are made of, the usual one first; where there are no outlines there is one.
+    /// Those that clusters are made of; where there are no outlines there is one.
     fn graphs(&self) -> Vec<Graph> {
         let times = if self.outlines.is_some() { &OUTLINES_FOR_CLUSTERS[..] } else { &[0] };
         times.iter().map(|&times| self.graph(times)).collect()
@@ -76,15 +80,32 @@ impl Near {
         Graph::mutual(&tables)
     }
 
-    /// What the cluster of an image tells about the clusters of those near it, in nats: the mutual information, by views and by
-    /// outlines. It is large where what is near shares a cluster and clusters are many and of like size. By embeddings it is not
-    /// asked: they repeat what the network got wrong.
-    fn told(&self, clusters: &[u32], k: usize) -> f64 {
-        let by = |tables: &[Neighbours]| {
+    /// How often two of so many clusters are near each other: by views, and by outlines where there are any. By embeddings it is
+    /// not asked: they repeat what the network got wrong.
+    fn joints(&self, clusters: &[u32], k: usize) -> Vec<Square> {
+        let joint = |tables: &[Neighbours]| {
             let pairs = tables.iter().flat_map(Neighbours::pairs);
-            information(pairs.map(|(one, other)| (clusters[one], clusters[other])), k)
+            Square::of_pairs(k, pairs.map(|(one, other)| (clusters[one], clusters[other])))
         };
-        by(&self.views) + by(self.outlines.as_slice())
+        [self.views.as_slice(), self.outlines.as_slice()]
+            .into_iter()
+            .filter(|tables| !tables.is_empty())
+            .map(joint)
+            .collect()
+    }
+
+    /// What the cluster of an image tells about the clusters of those near it, in nats: the mutual information, summed over the
+    /// ways to be near. It is large where what is near shares a cluster and clusters are many and of like size.
+    fn told(&self, clusters: &[u32], k: usize) -> f64 {
+        self.joints(clusters, k).iter().map(Square::information).sum()
+    }
+
+    /// Groups as clusters: where there are more, those are joined one after the other that lose the least of what is told.
+    fn joined(&self, grouping: &Grouping, k: usize) -> Option<Candidate> {
+        let joint = Square::mean(&self.joints(&grouping.of, grouping.groups))?;
+        let joined = coarsen(&joint, k);
+        let clusters: Vec<u32> = grouping.of.iter().map(|&group| joined[group as usize] as u32).collect();
+        Some(Candidate { told: self.told(&clusters, k), clusters })
     }
 }
 
@@ -168,34 +189,23 @@ impl Seen {
         if self.len() <= wanted.clusters.max(NEAR) {
             return Ok(None);
         }
-        let near = self.near(data)?;
-        let (graphs, k) = (near.graphs(), wanted.clusters);
+        let (near, k) = (self.near(data)?, wanted.clusters);
+        let (graphs, stop) = (near.graphs(), || data.stop());
+        let grains = Grains { clusters: k, for_two: &FOR_TWO, residual: RESIDUAL, seed: wanted.seed };
         let mut candidates = Vec::new();
         for graph in &graphs {
-            let clusters = clusters_of(graph, wanted, data)?;
-            candidates.extend(clusters.map(|clusters| Candidate { told: near.told(&clusters, k), clusters }));
+            let groupings = groupings(graph, &grains, &stop)?;
+            candidates.extend(groupings.iter().filter_map(|grouping| near.joined(grouping, k)));
         }
         let Some(best) = Candidate::best(candidates) else { return Ok(None) };
         let is_wanted = wanted.in_any_case || best.told > MORE * near.told(&self.clusters, k);
         let mut clusters = if is_wanted { best.clusters } else { self.clusters.clone() };
         let moved = match (&near.outlines, wanted.strays) {
-            (Some(outlines), true) => {
-                bring_home(&mut clusters, k, (&graphs[0], outlines), wanted.seed, &|| data.stop())?
-            }
+            (Some(outlines), true) => bring_home(&mut clusters, k, (&graphs[0], outlines), wanted.seed, &stop)?,
             _ => 0,
         };
         let is_new = is_wanted || moved > 0;
         Ok(if is_new { Evidence::layer_of(self.images(), &clusters, k) } else { None })
-    }
-}
-
-/// Clusters by a graph; `None` where it has none.
-fn clusters_of(graph: &Graph, wanted: &Wanted, data: &dyn Passes) -> Result<Option<Vec<u32>>, LearnError> {
-    let options = options(wanted.clusters, wanted.seed);
-    match of_graph(graph, &options, &|text| data.note(text), &|| data.stop()) {
-        Ok(Spectral { clustering, .. }) => Ok(Some(clustering.labels)),
-        Err(LearnError::Unsuitable(_)) => Ok(None),
-        Err(other) => Err(other),
     }
 }
 
@@ -207,12 +217,9 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// The first one, unless another tells clearly more.
+    /// The one that tells most, the first of equal ones.
     fn best(candidates: Vec<Self>) -> Option<Self> {
-        let mut candidates = candidates.into_iter();
-        let first = candidates.next()?;
-        let most = candidates.reduce(|best, next| if next.told > best.told { next } else { best });
-        Some(most.filter(|most| most.told > MORE * first.told).unwrap_or(first))
+        candidates.into_iter().reduce(|best, next| if next.told > best.told { next } else { best })
     }
 }
 
@@ -292,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_that_tell_clearly_more_about_what_is_near_are_taken() {
+    fn those_that_tell_most_about_what_is_near_are_taken() {
         let near = three_forms(true).near(&Silent).unwrap();
         let candidate = |joined: usize| {
             let clusters: Vec<u32> = (0..60).map(|i| u32::from(i % 3 == joined)).collect();
@@ -302,9 +309,20 @@ mod tests {
         let taken = |order: [usize; 2]| Candidate::best(order.map(candidate).into()).unwrap().clusters;
         let right = candidate(2).clusters;
         assert_eq!([taken([1, 2]), taken([2, 1])], [right.clone(), right]);
-        // Equally wrong ones: the first stays.
-        assert_eq!(taken([0, 1]), candidate(0).clusters);
         assert!(Candidate::best(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn groups_are_joined_that_are_near_each_other() {
+        let near = three_forms(true).near(&Silent).unwrap();
+        // Each form in two groups; the first two forms are one cluster by their views.
+        let of: Vec<u32> = (0..60).map(|i| i % 3 * 2 + i / 30).collect();
+        let found = near.joined(&Grouping { groups: 6, of }, 2).unwrap().clusters;
+        assert!((0..60).all(|i| (found[i] == found[2]) == (i % 3 == 2)), "{found:?}");
+        // As many groups as clusters are those clusters.
+        let of: Vec<u32> = (0..60).map(|i| i % 2).collect();
+        let found = near.joined(&Grouping { groups: 2, of: of.clone() }, 2).unwrap().clusters;
+        assert!((0..60).all(|i| (found[i] == found[0]) == (of[i] == of[0])));
     }
 
     #[test]

@@ -4,15 +4,13 @@
 //! views and embeddings repeat that. Neighbours by outlines know nothing of what was learnt: where those of a group, its own
 //! images left out, lie in another cluster clearly more often than in the group's own, the group moves there.
 
+use super::grains::{FEWEST, Grains, groupings};
 use crate::LearnError;
-use crate::kmeans::{KmeansOptions, Points, kmeans};
 use crate::nearest::Neighbours;
-use crate::spectral::{Affinity, Graph, SpectralOptions, eigenvectors, to_length_one};
+use crate::spectral::Graph;
 
-/// Groups that are looked at, in halves of the number of clusters: nobody knows how large one that strayed is.
-const GRAINS: [usize; 4] = [3, 4, 6, 8];
-/// Fewer images than this say nothing about themselves.
-const FEWEST: usize = 10;
+/// Groups that are looked at for every two clusters: nobody knows how large one that strayed is.
+const FOR_TWO: [usize; 4] = [3, 4, 6, 8];
 /// How many times as often neighbours must lie in the other cluster.
 const CLEARLY: f64 = 1.5;
 /// By how many standard deviations of such counts, too, if they were chance.
@@ -32,7 +30,9 @@ pub(super) fn bring_home(
     if near.count == 0 {
         return Ok(0);
     }
-    let groups = groups(graph, k, seed, stop)?;
+    let grains = Grains { clusters: k, for_two: &FOR_TWO, residual: RESIDUAL, seed };
+    let groups: Vec<Vec<usize>> =
+        groupings(graph, &grains, stop)?.iter().flat_map(|grouping| grouping.members()).collect();
     let mut moved = 0;
     // A group that moves changes what is said about others. Hardly ever do two; many would be noise.
     for _ in 0..k {
@@ -42,31 +42,6 @@ pub(super) fn bring_home(
         moved += stray.images.len();
     }
     Ok(moved)
-}
-
-/// Images that hang together, by spectral clusterings into more groups than there are clusters.
-fn groups(graph: &Graph, k: usize, seed: u64, stop: &dyn Fn() -> bool) -> Result<Vec<Vec<usize>>, LearnError> {
-    let grains: Vec<usize> =
-        GRAINS.iter().map(|halves| (halves * k).div_ceil(2)).filter(|grain| grain * FEWEST <= graph.len()).collect();
-    let Some(&most) = grains.last() else { return Ok(Vec::new()) };
-    let options =
-        SpectralOptions { clusters: most, neighbours: 0, affinity: Affinity::Mutual, residual: RESIDUAL, seed };
-    let found = match eigenvectors(graph, &options, stop) {
-        Err(LearnError::Unsuitable(_)) => return Ok(Vec::new()),
-        found => found?,
-    };
-    let mut groups = Vec::new();
-    for grain in grains {
-        let rows = found.vectors.chunks_exact(found.values.len());
-        let mut rows: Vec<f32> = rows.flat_map(|row| row.iter().take(grain)).map(|&value| value as f32).collect();
-        rows.chunks_exact_mut(grain).for_each(to_length_one);
-        let options = KmeansOptions { clusters: grain, starts: 2, iterations: 100, tolerance: 1e-4, seed };
-        let mut members = vec![Vec::new(); grain];
-        let labels = kmeans(Points { values: &rows, width: grain }, &options, stop)?.labels;
-        labels.iter().enumerate().for_each(|(image, &label)| members[label as usize].push(image));
-        groups.extend(members);
-    }
-    Ok(groups)
 }
 
 /// Images that should move.
@@ -114,6 +89,7 @@ fn most(counts: &[usize]) -> usize {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::kmeans::Points;
     use crate::random::Random;
 
     /// Three forms of 100 images: `a`, its variant `b`, and `c`. As the network sees them all are apart; by outlines `a` and `b`

@@ -70,7 +70,7 @@ pub(crate) fn of_neighbours(
 }
 
 /// Spectral clustering of a graph.
-pub(crate) fn of_graph(
+fn of_graph(
     graph: &Graph,
     options: &SpectralOptions,
     note: &dyn Fn(&str),

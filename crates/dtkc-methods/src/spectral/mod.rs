@@ -21,7 +21,7 @@ mod subspace;
 mod suited;
 
 pub use embedding::{EXACT, Spectral, SpectralOptions, eigenvectors, spectral};
-pub(crate) use embedding::{of_graph, of_neighbours, to_length_one};
+pub(crate) use embedding::{of_neighbours, to_length_one};
 pub use graph::{Affinity, Graph};
 pub use learner::{MOST_IMAGES, SpectralLearner};
 pub use settings::{PRESETS, Settings, preset};

@@ -4,7 +4,7 @@ use super::square::{Square, plogp};
 
 /// Which of k groups each cell of a symmetric joint distribution belongs to. Pairs are joined greedily, those first that
 /// lose the least mutual information between row and column.
-pub(super) fn coarsen(joint: &Square, k: usize) -> Vec<usize> {
+pub(in super::super) fn coarsen(joint: &Square, k: usize) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..joint.side).collect();
     let mut merger = Merger::new(joint);
     for _ in k..joint.side {

@@ -10,9 +10,11 @@ mod square;
 
 use burn::tensor::Tensor;
 
+pub(super) use coarsen::coarsen;
 use cut::group;
 use dtkc_core::{Output, OutputLayer};
-use square::{Square, add_outer};
+pub(super) use square::Square;
+use square::add_outer;
 
 use crate::kmeans::Points;
 
@@ -123,14 +125,6 @@ impl Evidence {
         }
         with_groups
     }
-}
-
-/// Mutual information, in nats, between two of k clusters that come in pairs, in either order; 0 without any.
-pub(super) fn information(pairs: impl Iterator<Item = (u32, u32)>, k: usize) -> f64 {
-    let mut joint = Square::default();
-    joint.resize(k);
-    pairs.for_each(|(one, other)| joint.add_pair(one as usize, other as usize));
-    joint.information()
 }
 
 /// The output layer that fits `E^T G` best, E the embeddings with a column of ones and G the memberships in k clusters: ridge

@@ -2,7 +2,7 @@
 
 /// A square matrix, row-major.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Square {
+pub(in super::super) struct Square {
     pub(super) side: usize,
     pub(super) values: Vec<f64>,
 }
@@ -22,6 +22,23 @@ impl Square {
         }
     }
 
+    /// How often two of so many clusters come in a pair, both orders counted.
+    pub(in super::super) fn of_pairs(side: usize, pairs: impl Iterator<Item = (u32, u32)>) -> Self {
+        let mut counts = Self { side, values: vec![0.0; side * side] };
+        pairs.for_each(|(one, other)| counts.add_pair(one as usize, other as usize));
+        counts
+    }
+
+    /// The mean of distributions of the same size, of which each counts as much whatever its sum; `None` of none.
+    pub(in super::super) fn mean(joints: &[Self]) -> Option<Self> {
+        let mut mean = Self { side: joints.first()?.side, values: vec![0.0; joints[0].values.len()] };
+        for joint in joints {
+            let total = joint.values.iter().sum::<f64>().max(f64::MIN_POSITIVE) * joints.len() as f64;
+            mean.values.iter_mut().zip(&joint.values).for_each(|(sum, value)| *sum += value / total);
+        }
+        Some(mean)
+    }
+
     /// Counts a pair in both orders.
     pub(super) fn add_pair(&mut self, one: usize, other: usize) {
         self.values[one * self.side + other] += 1.0;
@@ -29,7 +46,7 @@ impl Square {
     }
 
     /// Mutual information of row and column under the normalised matrix, nats; 0 without anything in it.
-    pub(super) fn information(&self) -> f64 {
+    pub(in super::super) fn information(&self) -> f64 {
         let total: f64 = self.values.iter().sum();
         if total == 0.0 {
             return 0.0;
@@ -100,6 +117,15 @@ pub(super) mod tests {
         assert!(
             (square(2, |i, j| if i == j { 4.0 } else { 1.0 }).information() - 0.192_744_757_021_838_7).abs() < 1e-12
         );
+    }
+
+    #[test]
+    fn a_mean_weighs_distributions_alike() {
+        let pairs = |count: usize, pair: (u32, u32)| Square::of_pairs(2, std::iter::repeat_n(pair, count));
+        assert_eq!(pairs(3, (0, 1)).values, [0.0, 3.0, 3.0, 0.0]);
+        let mean = Square::mean(&[pairs(1, (0, 1)), pairs(50, (1, 1))]).unwrap();
+        assert_eq!(mean.values, [0.0, 0.25, 0.25, 0.5]);
+        assert!(Square::mean(&[]).is_none());
     }
 
     #[test]
