@@ -189,18 +189,25 @@ impl DtkcLearner {
     /// What the network makes of some images and of views of each.
     fn seen(&self, data: &mut dyn Passes) -> Result<Seen, LearnError> {
         let (valid, mut seen) = (self.model.valid(), Seen::default());
+        let rounds = seen::rounds(data.len());
         let seed = places::derive(self.seed, Purpose::Sample, &[]);
         for (i, batch) in joined(data.batches(Pass::Sample), self.batch).enumerate() {
             let items = batch?.items;
-            let rounds: [Output; seen::VIEWS] = std::array::from_fn(|round| {
-                let key = BatchKey { seed, epoch: round as u64, batch: i as u64 };
-                valid.forward_train(self.sight.views(&self.model, (&items, None), key, &self.device).0)
-            });
-            let clusters = Views::Paired.first(rounds[0].membership.clone()).argmax(1).into_data();
-            let clusters = clusters.iter::<i64>().map(|cluster| cluster as u32).collect();
-            let rows = rounds.map(|output| output.embedding.into_data().iter::<f32>().collect::<Vec<_>>());
+            let mut clusters = Vec::new();
+            let rows: Vec<Vec<f32>> = (0..rounds)
+                .map(|round| {
+                    let key = BatchKey { seed, epoch: round as u64, batch: i as u64 };
+                    let output =
+                        valid.forward_train(self.sight.views(&self.model, (&items, None), key, &self.device).0);
+                    if round == 0 {
+                        let likeliest = Views::Paired.first(output.membership).argmax(1).into_data();
+                        clusters = likeliest.iter::<i64>().map(|cluster| cluster as u32).collect();
+                    }
+                    output.embedding.into_data().iter::<f32>().collect()
+                })
+                .collect();
             let unlearnt = compared_rows(&items, &|steps| self.model.scaled(steps));
-            seen.add(unlearnt, clusters, self.settings.network.hidden, rows.each_ref().map(Vec::as_slice));
+            seen.add(unlearnt, clusters, self.settings.network.hidden, &rows);
             if seen.len() >= seen::MOST {
                 break;
             }

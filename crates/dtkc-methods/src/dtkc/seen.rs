@@ -5,8 +5,6 @@
 //! together; hardly ever does it land in another class. Outlines (of sequences: their resampled values) know nothing of what
 //! was learnt, and do not share its mistakes. What all of them leave apart are mostly classes; each alone fails on some set (REPRODUCING.md).
 
-use std::iter::repeat_n;
-
 use dtkc_core::OutputLayer;
 
 use super::grains::{Grains, Grouping, groupings};
@@ -45,7 +43,14 @@ const MORE: f64 = 1.01;
 const RESIDUAL: f64 = 1e-6;
 
 /// Random views of each image: with one, classes of few images are not tied together enough.
-pub(super) const VIEWS: usize = 2;
+const FEWEST_VIEWS: usize = 2;
+/// Few images tell little about what is near; more views of each make up for some of it.
+const MOST_VIEWS: usize = 16;
+
+/// How often random views of so many images are looked at.
+pub(super) fn rounds(images: usize) -> usize {
+    (FEWEST_VIEWS * MOST / images.max(1)).clamp(FEWEST_VIEWS, MOST_VIEWS)
+}
 
 /// Which output layer is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -72,12 +77,14 @@ impl Near {
         times.iter().map(|&times| self.graph(times)).collect()
     }
 
-    /// All of them as a graph; outlines count so many times.
+    /// All of them as a graph; outlines count so many times, views as often as the fewest of them, however many there are.
     fn graph(&self, outlines: usize) -> Graph {
-        let tables = [&self.seen].into_iter().chain(&self.views);
-        let tables: Vec<&Neighbours> =
-            tables.chain(self.outlines.iter().flat_map(|table| repeat_n(table, outlines))).collect();
-        Graph::mutual(&tables)
+        let of_view = FEWEST_VIEWS as f64 / self.views.len().max(1) as f64;
+        let views = self.views.iter().map(|table| (table, of_view));
+        let outlines = self.outlines.iter().map(|table| (table, outlines as f64));
+        let has_weight = |&(_, weight): &(&Neighbours, f64)| weight > 0.0;
+        let tables: Vec<_> = [(&self.seen, 1.0)].into_iter().chain(views).chain(outlines).filter(has_weight).collect();
+        Graph::weighted(&tables)
     }
 
     /// How often two of so many clusters are near each other: by views, and by outlines where there are any. By embeddings it is
@@ -115,7 +122,8 @@ pub(super) struct Seen {
     /// Values of an embedding.
     width: usize,
     images: Vec<f32>,
-    views: [Vec<f32>; VIEWS],
+    /// For every round of views.
+    views: Vec<Vec<f32>>,
     outlines: Vec<f32>,
     clusters: Vec<u32>,
 }
@@ -123,13 +131,16 @@ pub(super) struct Seen {
 impl Seen {
     /// Adds items with their outlines, their present clusters, and embeddings of them and of their views, `width` values each: `[2 n, width]` for every
     /// round of views, the items first.
-    pub(super) fn add(&mut self, outlines: Vec<f32>, clusters: Vec<u32>, width: usize, rounds: [&[f32]; VIEWS]) {
+    pub(super) fn add(&mut self, outlines: Vec<f32>, clusters: Vec<u32>, width: usize, rounds: &[Vec<f32>]) {
+        self.views.resize(rounds.len(), Vec::new());
         self.clusters.extend(clusters);
         self.width = width;
         for (views, rows) in self.views.iter_mut().zip(rounds) {
             views.extend_from_slice(&rows[rows.len() / 2..]);
         }
-        self.images.extend_from_slice(&rounds[0][..rounds[0].len() / 2]);
+        if let Some(rows) = rounds.first() {
+            self.images.extend_from_slice(&rows[..rows.len() / 2]);
+        }
         self.outlines.extend(outlines);
     }
 
@@ -251,7 +262,7 @@ mod tests {
         Seen {
             width: 6,
             images: images.concat(),
-            views: [views.clone(), views],
+            views: vec![views.clone(), views],
             outlines: vec![0.0; 60 * 4],
             clusters: Vec::new(),
         }
@@ -313,6 +324,18 @@ mod tests {
     }
 
     #[test]
+    fn few_images_are_looked_at_more_often_and_views_weigh_the_same() {
+        assert_eq!([0, 200, 2_000, 6_000, 10_000, 60_000].map(rounds), [16, 16, 10, 3, 2, 2]);
+        let two = three_forms(true).near(&Silent).unwrap();
+        let many = Near {
+            views: two.views.iter().cycle().take(8).cloned().collect(),
+            ..three_forms(true).near(&Silent).unwrap()
+        };
+        let [two, many] = [two, many].map(|near| near.graph(1).degrees());
+        assert!(two.iter().zip(&many).all(|(two, many)| (two - many).abs() < 1e-9));
+    }
+
+    #[test]
     fn groups_are_joined_that_are_near_each_other() {
         let near = three_forms(true).near(&Silent).unwrap();
         // Each form in two groups; the first two forms are one cluster by their views.
@@ -360,10 +383,8 @@ mod tests {
     #[test]
     fn too_few_images_have_no_clusters() {
         let mut few = three_forms(true);
-        let [first, second] = &mut few.views;
-        for (rows, values) in [(&mut few.images, 48), (first, 48), (second, 48), (&mut few.outlines, 32)] {
-            rows.truncate(values);
-        }
+        few.views.iter_mut().chain([&mut few.images]).for_each(|rows| rows.truncate(48));
+        few.outlines.truncate(32);
         assert_eq!(few.output(&wanted(3, true), &Silent).unwrap(), None);
         assert_eq!(Seen::default().output(&wanted(3, true), &Silent).unwrap(), None);
     }

@@ -48,24 +48,29 @@ impl Graph {
             Affinity::Rbf if scale > 0.0 => (-f64::from(neighbours.squares[at]) / scale).exp(),
             _ => 1.0,
         };
-        Self::joined(&[neighbours], weight, |there, back| (there + back) / 2.0)
+        Self::joined(&[(neighbours, 1.0)], weight, |there, back| (there + back) / 2.0)
     }
 
     /// With A the number of tables in which one item has another as its neighbour: `min(A, A^T)`, and a little for what one
     /// direction has more than the other.
     pub fn mutual(tables: &[&Neighbours]) -> Self {
+        Self::weighted(&tables.iter().map(|&table| (table, 1.0)).collect::<Vec<_>>())
+    }
+
+    /// The same with A the sum of the weights of those tables.
+    pub fn weighted(tables: &[(&Neighbours, f64)]) -> Self {
         Self::joined(tables, |_| 1.0, |there, back| there.min(back) + ONE_SIDED * (there - back).abs())
     }
 
-    /// Edges wherever a table has one: `weight` of its place in the table, summed over tables and then joined over the two
-    /// directions.
-    fn joined(tables: &[&Neighbours], weight: impl Fn(usize) -> f64, join: impl Fn(f64, f64) -> f64) -> Self {
-        let items = |table: &&Neighbours| table.items.len().checked_div(table.count).unwrap_or(0);
+    /// Edges wherever a table has one: `weight` of its place in the table times that of the table, summed over tables and then
+    /// joined over the two directions.
+    fn joined(tables: &[(&Neighbours, f64)], weight: impl Fn(usize) -> f64, join: impl Fn(f64, f64) -> f64) -> Self {
+        let items = |(table, _): &(&Neighbours, f64)| table.items.len().checked_div(table.count).unwrap_or(0);
         let n = tables.iter().map(items).max().unwrap_or(0);
         let mut edges: Vec<Vec<(u32, [f64; 2])>> = vec![Vec::new(); n];
-        for table in tables {
+        for (table, of_table) in tables {
             for (at, &other) in table.items.iter().enumerate() {
-                let (item, weight) = (at / table.count, weight(at));
+                let (item, weight) = (at / table.count, of_table * weight(at));
                 edges[item].push((other, [weight, 0.0]));
                 edges[other as usize].push((item as u32, [0.0, weight]));
             }
@@ -173,6 +178,12 @@ mod tests {
         let graph = Graph::mutual(&[&table([1, 0, 3, 0]), &table([1, 2, 0, 2])]);
         assert_eq!(graph.edges(0), (&[1, 2, 3][..], &[1.0 + ONE_SIDED, ONE_SIDED, ONE_SIDED][..]));
         assert_eq!(graph.edges(2), (&[0, 1, 3][..], &[ONE_SIDED, ONE_SIDED, 1.0][..]));
+        // A table that counts half, twice.
+        let [once, twice] = [1.0, 0.5].map(|weight| {
+            let table = table([1, 0, 3, 2]);
+            Graph::weighted(&vec![(&table, weight); (1.0 / weight) as usize])
+        });
+        assert_eq!(once, twice);
     }
 
     #[test]
