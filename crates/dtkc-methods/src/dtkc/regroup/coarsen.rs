@@ -3,10 +3,11 @@
 use super::square::{Square, plogp};
 
 /// Which of k groups each cell of a symmetric joint distribution belongs to. Pairs are joined greedily, those first that
-/// lose the least mutual information between row and column.
-pub(in super::super) fn coarsen(joint: &Square, k: usize) -> Vec<usize> {
+/// lose the least mutual information between row and column, less so much of the entropy of a row: 0 favours groups of equal
+/// size, more lets large ones be.
+pub(in super::super) fn coarsen(joint: &Square, k: usize, uneven: f64) -> Vec<usize> {
     let mut groups: Vec<usize> = (0..joint.side).collect();
-    let mut merger = Merger::new(joint);
+    let mut merger = Merger::new(joint, uneven);
     for _ in k..joint.side {
         let (a, b) = merger.cheapest();
         merger.join(a, b);
@@ -27,14 +28,16 @@ struct Merger {
     /// Information that is lost when a pair is joined, for every pair of living cells.
     loss: Vec<f64>,
     alive: Vec<usize>,
+    uneven: f64,
 }
 
 impl Merger {
-    fn new(joint: &Square) -> Self {
+    fn new(joint: &Square, uneven: f64) -> Self {
         let (side, total) = (joint.side, joint.values.iter().sum::<f64>());
         let joint: Vec<f64> = joint.values.iter().map(|value| value / total).collect();
         let marginal = joint.chunks_exact(side).map(|row| row.iter().sum()).collect();
-        let mut merger = Self { side, joint, marginal, loss: vec![0.0; side * side], alive: (0..side).collect() };
+        let mut merger =
+            Self { side, joint, marginal, loss: vec![0.0; side * side], alive: (0..side).collect(), uneven };
         for a in 0..side {
             for b in a + 1..side {
                 merger.loss[a * side + b] = merger.loss_of(a, b);
@@ -56,7 +59,7 @@ impl Merger {
         let others = self.alive.iter().filter(|&&other| other != a && other != b);
         let corner = [self.at(a, a), self.at(a, b), self.at(b, a), self.at(b, b)];
         let corner = plogp(corner.iter().sum()) - corner.into_iter().map(plogp).sum::<f64>();
-        let marginal = 2.0 * gain(self.marginal[a], self.marginal[b]);
+        let marginal = (2.0 - self.uneven) * gain(self.marginal[a], self.marginal[b]);
         others.map(|&other| self.part(a, b, other)).sum::<f64>() - corner + marginal
     }
 
@@ -111,13 +114,17 @@ mod tests {
     #[test]
     fn joining_a_pair_costs_what_the_joined_matrix_says_also_after_others_were_joined() {
         let joint = square(7, |i, j| 1.0 + ((i * j) % 4) as f64 + 3.0 * f64::from(i == j));
-        let mut merger = Merger::new(&joint);
+        let worth = |groups: &[usize]| {
+            let grouped = joint.grouped(groups, 7);
+            grouped.information() - 0.3 * grouped.entropy()
+        };
+        let mut merger = Merger::new(&joint, 0.3);
         let mut groups: Vec<usize> = (0..7).collect();
         for (a, b) in [(1, 4), (0, 6), (1, 2)] {
-            let before = joint.grouped(&groups, 7).information();
+            let before = worth(&groups);
             for (c, d) in merger.pairs() {
                 let joined: Vec<usize> = groups.iter().map(|&g| if g == d { c } else { g }).collect();
-                let expected = before - joint.grouped(&joined, 7).information();
+                let expected = before - worth(&joined);
                 assert!((merger.loss[c * 7 + d] - expected).abs() < 1e-12, "{c} {d}");
             }
             merger.join(a, b);
@@ -129,7 +136,7 @@ mod tests {
     fn cells_that_leak_into_each_other_are_joined() {
         // Cells 0, 3, 6 are one class, 1, 4, 7 another, 2, 5, 8 the third; within a class views change cells.
         let value = |i: usize, j: usize| if i % 3 == j % 3 { 3.0 } else { 0.1 };
-        let groups = coarsen(&square(9, |i, j| value(i, j) + 2.0 * f64::from(u8::from(i == j))), 3);
+        let groups = coarsen(&square(9, |i, j| value(i, j) + 2.0 * f64::from(u8::from(i == j))), 3, 0.0);
         for i in 0..9 {
             for j in 0..9 {
                 assert_eq!(groups[i] == groups[j], i % 3 == j % 3, "{groups:?}");

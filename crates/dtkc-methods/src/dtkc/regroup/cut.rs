@@ -22,7 +22,7 @@ pub(super) fn group(joint: &Square, k: usize) -> Vec<usize> {
         refine(&small, &mut groups, k);
         (small.grouped(&groups, k).information(), groups)
     };
-    let (by_cut, by_information) = (improved(greedy_cut(&small, k)), improved(coarsen(&small, k)));
+    let (by_cut, by_information) = (improved(greedy_cut(&small, k)), improved(coarsen(&small, k, 0.0)));
     let best = if by_information.0 > by_cut.0 { by_information.1 } else { by_cut.1 };
     cells.iter().map(|&cell| best[cell]).collect()
 }

@@ -47,12 +47,14 @@ impl Square {
 
     /// Mutual information of row and column under the normalised matrix, nats; 0 without anything in it.
     pub(in super::super) fn information(&self) -> f64 {
-        let total: f64 = self.values.iter().sum();
-        if total == 0.0 {
-            return 0.0;
-        }
-        let marginal: f64 = self.values.chunks_exact(self.side).map(|row| plogp(row.iter().sum::<f64>() / total)).sum();
-        self.values.iter().map(|v| plogp(v / total)).sum::<f64>() - 2.0 * marginal
+        let total = self.values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        self.values.iter().map(|v| plogp(v / total)).sum::<f64>() + 2.0 * self.entropy()
+    }
+
+    /// Entropy of a row under the normalised matrix, nats: that of the sizes of clusters; 0 without anything in it.
+    pub(in super::super) fn entropy(&self) -> f64 {
+        let total: f64 = self.values.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        -self.values.chunks_exact(self.side.max(1)).map(|row| plogp(row.iter().sum::<f64>() / total)).sum::<f64>()
     }
 
     /// Sums over the cells of each of k groups.
@@ -117,6 +119,9 @@ pub(super) mod tests {
         assert!(
             (square(2, |i, j| if i == j { 4.0 } else { 1.0 }).information() - 0.192_744_757_021_838_7).abs() < 1e-12
         );
+        assert_eq!(square(2, |_, _| 0.0).information(), 0.0);
+        // Rows of 1/4 and 3/4: scipy.stats.entropy([1, 3]).
+        assert!((square(2, |i, j| (i + j + i * j) as f64).entropy() - 0.500_402_423_538_188_1).abs() < 1e-12);
     }
 
     #[test]
