@@ -215,8 +215,11 @@ impl Seen {
             candidates.extend(groupings.iter().filter_map(|grouping| near.joined(grouping, k)));
         }
         let Some(best) = Candidate::best(candidates) else { return Ok(None) };
-        let present = near.told(&self.clusters, k);
-        let is_wanted = wanted.in_any_case || best.told - present > CLEARLY * present.abs();
+        let is_better = || {
+            let present = near.told(&self.clusters, k);
+            best.told - present > CLEARLY * present.abs()
+        };
+        let is_wanted = wanted.in_any_case || is_better();
         let mut clusters = if is_wanted { best.clusters } else { self.clusters.clone() };
         let moved = match (&near.outlines, wanted.strays) {
             (Some(outlines), true) => bring_home(&mut clusters, k, (&graphs[0], outlines), wanted.seed, &stop)?,
