@@ -85,11 +85,11 @@ wanted() {
   [ -n "$name" ] && { [ $# -eq 0 ] || [[ " $* " == *" $name "* ]]; }
 }
 
-# fit_or_resume RUN SET CLUSTERS: the default command, or what it left
+# fit_or_resume RUN SET CLUSTERS [SEED]: the default command, or what it left
 fit_or_resume() {
   if [ -e "$1/config.toml" ]; then
     "$DTKC_BIN/dtkc-train" resume "$1"
   else
-    "$DTKC_BIN/dtkc-train" fit --data "$2" --clusters "$3" --seed 1 --threads "${THREADS:-0}" --out "$1"
+    "$DTKC_BIN/dtkc-train" fit --data "$2" --clusters "$3" --seed "${4:-1}" --threads "${THREADS:-0}" --out "$1"
   fi
 }

@@ -6,7 +6,8 @@
 #
 # DATA: a folder with usps/usps.h5, mnist/ and fashion-mnist/ (the gzipped IDX files of each), coil-100/ (a zip of its images),
 # svhn/ (train_32x32*.mat), character-trajectories/ (both .ts.gz), arabic-digits/ (both texts). OUT: where datasets and run folders go. ROW: names of the two lists below; all of them without
-# any. DTKC_BIN: folder with the programs. THREADS: of each run (default: all cores; the result does not depend on it).
+# any. DTKC_BIN: folder with the programs. THREADS: of each run (default: all cores; the result does not depend on it). SEEDS: of the default command (default: 1); the runs of another
+# seed S are in OUT/ROW-S.
 set -euo pipefail
 # The default command on each set: name, dataset, clusters.
 defaults='
@@ -33,7 +34,7 @@ arabic-published  arabic             --methods ddc,dtkc --preset ddc=authors --p
 methods-usps      usps               --methods dec,dec+lambda=0.01,idec,idec+lambda=0.01,dcn,dcn+lambda=0.01 --runs 5 --epochs 10 --set dec.pretraining.epochs=15 --set idec.pretraining.epochs=15 --set dcn.pretraining.epochs=15
 methods-mnist     mnist              --methods kmeans,dec,idec,dcn --runs 3 --epochs 10 --set dec.pretraining.epochs=20 --set idec.pretraining.epochs=20 --set dcn.pretraining.epochs=20
 '
-[ $# -ge 2 ] || { sed -n '2,10p' "$0" >&2; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,11p' "$0" >&2; exit 2; }
 data=$1 out=$2
 shift 2
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -45,7 +46,11 @@ known_rows "$defaults$comparisons" "$@"
 while read -r name set clusters; do
   wanted "$name" "$@" || continue
   dataset "$set"
-  fit_or_resume "$out/$name" "$out/$set.h5" "$clusters"
+  for seed in ${SEEDS:-1}; do
+    run=$out/$name
+    [ "$seed" = 1 ] || run=$run-$seed
+    fit_or_resume "$run" "$out/$set.h5" "$clusters" "$seed"
+  done
 done <<<"$defaults"
 while read -r name sets flags; do
   wanted "$name" "$@" || continue

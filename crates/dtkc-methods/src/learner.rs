@@ -9,7 +9,7 @@ use dtkc_item::{Batch, ItemShape, Items};
 use dtkc_onnx::Network;
 
 use crate::LearnError;
-use crate::dtkc::Spectrum;
+use crate::dtkc::Joinings;
 use crate::inside::Inside;
 use crate::places::Pass;
 
@@ -104,7 +104,7 @@ pub trait Learner {
 
     /// How well up to so many groups of items are apart, from which the number of clusters can be read; `None` for a method
     /// that cannot tell.
-    fn spectrum(&mut self, clusters: usize, data: &mut dyn Passes) -> Result<Option<Spectrum>, LearnError> {
+    fn joinings(&mut self, clusters: usize, data: &mut dyn Passes) -> Result<Option<Joinings>, LearnError> {
         let _ = (clusters, data);
         Ok(None)
     }

@@ -45,7 +45,7 @@ pub trait MethodTable: Clone + fmt::Debug + Default + Serialize + DeserializeOwn
         false
     }
 
-    /// These settings for a learner of fine clusters alone, from whose [`spectrum`](crate::Learner::spectrum) the number of clusters
+    /// These settings for a learner of fine clusters alone, from whose [`joinings`](crate::Learner::joinings) the number of clusters
     /// can be read; `None` where a run with `clusters` clusters would not begin with fine clusters.
     fn fine_alone(&self, clusters: usize) -> Option<Self> {
         let _ = clusters;

@@ -97,7 +97,7 @@ fn the_number_of_clusters_can_be_found() {
     let trials: Vec<_> = trials.lines().map(|line| json(line.as_bytes())).collect();
     let tried: Vec<u64> = trials.iter().map(|trial| trial["clusters"].as_u64().unwrap()).collect();
     assert_eq!(tried, [2, 3, 4, 5, 6]);
-    assert!(trials.iter().all(|trial| trial["leaving"].is_f64()), "from one network: {trials:?}");
+    assert!(trials.iter().all(|trial| trial["apart"].is_f64()), "from one network: {trials:?}");
     let summary = json(&std::fs::read(run.join("summary.json")).unwrap());
     assert_eq!(summary["clusters"], 3, "bars across, bars down, blobs: {trials:?}");
     let chosen = &summary["chosen"];

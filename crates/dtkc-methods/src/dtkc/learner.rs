@@ -15,10 +15,10 @@ use dtkc_onnx::Network;
 use super::Settings;
 use super::balance::Balance;
 use super::flops::{feature_flops, sequence_flops, step_flops};
+use super::joinings::Joinings;
 use super::regroup::Evidence;
 use super::seen::{self, Seen, Wanted};
 use super::sight::Sight;
-use super::spectrum::Spectrum;
 use super::start::{Join, StartKind};
 use super::surroundings::{Search, Surroundings};
 use crate::inside::{BackboneGradients, Features, Inside, gradients};
@@ -422,11 +422,11 @@ impl Learner for DtkcLearner {
         self.model.to_network()
     }
 
-    fn spectrum(&mut self, clusters: usize, data: &mut dyn Passes) -> Result<Option<Spectrum>, LearnError> {
+    fn joinings(&mut self, clusters: usize, data: &mut dyn Passes) -> Result<Option<Joinings>, LearnError> {
         if !self.has_fine_clusters() || data.is_empty() {
             return Ok(None);
         }
-        Ok(Some(self.seen(data)?.spectrum(clusters, self.seed, data)?))
+        Ok(Some(self.seen(data)?.joinings(clusters, self.seed, data)?))
     }
 
     fn step_flops(&self, Extent { rows, steps }: Extent) -> Option<f64> {

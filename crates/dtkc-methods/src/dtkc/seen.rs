@@ -8,15 +8,15 @@
 use dtkc_core::OutputLayer;
 
 use super::grains::{Grains, Grouping, groupings};
-use super::regroup::{Evidence, Square, coarsen};
-use super::spectrum::Spectrum;
+use super::joinings::Joinings;
+use super::regroup::{Evidence, Square, coarsen, joinings};
 use super::strays::bring_home;
 use crate::LearnError;
 use crate::coder::has_empty_cluster;
 use crate::kmeans::Points;
 use crate::learner::Passes;
 use crate::nearest::Neighbours;
-use crate::spectral::{Affinity, Graph, SpectralOptions, eigenvectors, to_length_one};
+use crate::spectral::{Graph, to_length_one};
 
 /// Images that are looked at: enough to see how classes are tied, and all pairs of them take some seconds.
 pub(super) const MOST: usize = 10_000;
@@ -43,6 +43,10 @@ const UNEVEN: f64 = 0.2;
 /// while two others share one costs ten of them 2 to 4 %, clusterings that are equally good differ by less than half a percent
 /// (REPRODUCING.md), and a new layer costs what it has to learn again.
 const CLEARLY: f64 = 0.01;
+
+/// Why no number of clusters can be told.
+const NO_GROUPS: &str = "the images fall into so many parts that are near nothing else that their number says nothing: give \
+                         --clusters K";
 
 /// How well eigenvectors must fit. The smallest distances of eigenvalues from 1 that matter are some hundred times that.
 const RESIDUAL: f64 = 1e-6;
@@ -192,11 +196,14 @@ impl Seen {
         rows
     }
 
-    /// How well so many and fewer groups are apart.
-    pub(super) fn spectrum(&self, clusters: usize, seed: u64, data: &dyn Passes) -> Result<Spectrum, LearnError> {
-        let graph = self.near(data)?.graph(OUTLINES_FOR_THE_NUMBER);
-        let found = eigenvectors(&graph, &options(clusters + 1, seed), &|| data.stop())?;
-        Ok(Spectrum::of_eigenvalues(found.values))
+    /// What groups tell as they are joined, from twice so many on.
+    pub(super) fn joinings(&self, clusters: usize, seed: u64, data: &dyn Passes) -> Result<Joinings, LearnError> {
+        let near = self.near(data)?;
+        let grains = Grains { clusters, for_two: &FOR_TWO, residual: RESIDUAL, seed };
+        let found = groupings(&near.graph(OUTLINES_FOR_THE_NUMBER), &grains, &|| data.stop())?;
+        let joint = found.last().and_then(|most| Square::mean(&near.joints(&most.of, most.groups)));
+        let joint = joint.ok_or_else(|| LearnError::Unsuitable(NO_GROUPS.into()))?;
+        Ok(Joinings::new(joinings(&joint, Joinings::UNEVEN)))
     }
 
     /// An output layer for clusters by such graphs; `None` where they have none. Unless it is wanted in any case, only one that
@@ -242,10 +249,6 @@ impl Candidate {
     fn best(candidates: Vec<Self>) -> Option<Self> {
         candidates.into_iter().reduce(|best, next| if next.told > best.told { next } else { best })
     }
-}
-
-fn options(clusters: usize, seed: u64) -> SpectralOptions {
-    SpectralOptions { clusters, neighbours: NEAR, affinity: Affinity::Mutual, residual: RESIDUAL, seed }
 }
 
 #[cfg(test)]
@@ -294,7 +297,7 @@ mod tests {
     }
 
     fn best(seen: &Seen) -> usize {
-        let numbers = seen.spectrum(8, 1, &Silent).unwrap().numbers(2, 8);
+        let numbers = seen.joinings(3, 1, &Silent).unwrap().numbers(2, 6);
         numbers.iter().max_by(|a, b| a.score.total_cmp(&b.score)).unwrap().clusters
     }
 

@@ -1,11 +1,11 @@
 //! Every number of clusters from one network. It learns fine clusters alone, as the runs that follow begin, and how well every
-//! number of groups is apart is read from who is near whom as it sees them: see [`dtkc_methods::dtkc::Spectrum`].
+//! number of groups is apart is read from who is near whom as it sees them: see [`dtkc_methods::dtkc::Joinings`].
 //!
 //! It costs a third of a restart, whatever the range. It is not used further: the network of the run has fine clusters for
 //! its own number.
 
 use dtkc_core::augment::BatchKey;
-use dtkc_methods::dtkc::{Apart, Spectrum};
+use dtkc_methods::dtkc::{Apart, Joinings};
 use dtkc_methods::learner::{StepClock, StepPlace};
 use dtkc_methods::places::{self, Pass, Purpose};
 use dtkc_methods::{LearnError, Learner, MethodSettings};
@@ -25,8 +25,8 @@ const PARTS: usize = 10;
 /// Part of the steps of a restart.
 const SHARE: usize = 3;
 
-/// Least score by which a number stands out.
-pub(super) const CLEAR: f64 = 0.15;
+/// By how much the nearest two of so many groups must be farther apart than those of one more, so that the number stands out.
+pub(super) const CLEAR: f64 = 0.1;
 
 /// What is trained.
 pub(super) struct Plan {
@@ -59,17 +59,17 @@ pub(super) fn rank(
 ) -> Result<Vec<Trial>, TrainError> {
     let range = config.run.k_range;
     let mut search = Search::new(run, config, plan, observer)?;
-    let spectrum = search.spectrum().map_err(|error| match error {
+    let joinings = search.joinings().map_err(|error| match error {
         TrainError::Stopped => search.interrupted(),
         other => other,
     })?;
-    let trials: Vec<Trial> = spectrum.numbers(range.first, range.last).into_iter().map(trial).collect();
+    let trials: Vec<Trial> = joinings.numbers(range.first, range.last).into_iter().map(trial).collect();
     write(run, &trials)?;
     Ok(trials)
 }
 
-fn trial(Apart { clusters, leaving, further, score }: Apart) -> Trial {
-    Trial { clusters, score, figures: Figures::Apart { leaving, further } }
+fn trial(Apart { clusters, apart, further, score }: Apart) -> Trial {
+    Trial { clusters, score, figures: Figures::Apart { apart, further } }
 }
 
 struct Search<'a> {
@@ -96,9 +96,9 @@ impl<'a> Search<'a> {
         Ok(Self { run, plan, data: RunData::open(config, observer)?, state, learner, views, observer })
     }
 
-    fn spectrum(&mut self) -> Result<Spectrum, TrainError> {
-        if let Some(spectrum) = self.state.spectrum() {
-            return Ok(spectrum);
+    fn joinings(&mut self) -> Result<Joinings, TrainError> {
+        if let Some(joinings) = self.state.joinings() {
+            return Ok(joinings);
         }
         self.observer.begin("look for the number of clusters", "steps", Some(self.plan.steps as u64));
         self.observer.skip(self.state.step() as u64);
@@ -108,12 +108,12 @@ impl<'a> Search<'a> {
         }
         // What follows is short, but a set with many items may have taken long until here.
         self.state.save(self.learner.as_ref())?;
-        let spectrum = self.learner.spectrum(self.plan.clusters, &mut self.data)?;
-        let spectrum =
-            spectrum.ok_or_else(|| LearnError::Unsuitable("the network has learnt nothing to tell it by".into()))?;
-        self.state.finish(&spectrum)?;
+        let joinings = self.learner.joinings(self.plan.clusters, &mut self.data)?;
+        let joinings =
+            joinings.ok_or_else(|| LearnError::Unsuitable("the network has learnt nothing to tell it by".into()))?;
+        self.state.finish(&joinings)?;
         self.observer.end();
-        Ok(spectrum)
+        Ok(joinings)
     }
 
     /// The rest of an epoch, or of the steps.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use dtkc_core::NamedArray;
 use dtkc_methods::Learner;
-use dtkc_methods::dtkc::Spectrum;
+use dtkc_methods::dtkc::Joinings;
 use serde::{Deserialize, Serialize};
 
 use super::fine::Plan;
@@ -16,7 +16,7 @@ use crate::error::TrainError;
 use crate::run_dir::RunDir;
 
 /// The name of the result.
-const SPECTRUM: &str = "spectrum";
+const JOININGS: &str = "joinings";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Meta {
@@ -30,7 +30,7 @@ struct Meta {
 pub(super) struct State {
     path: PathBuf,
     meta: Meta,
-    spectrum: Option<Spectrum>,
+    joinings: Option<Joinings>,
     saved: usize,
     last_save: Instant,
     interval: Duration,
@@ -48,7 +48,7 @@ impl State {
         let meta = Meta { config_hash: config.hash()?, clusters, steps, step: 0 };
         let interval = Duration::from_secs_f64(config.run.checkpoint_seconds);
         let path = run.search();
-        let mut state = Self { path, meta, spectrum: None, saved: 0, last_save: Instant::now(), interval };
+        let mut state = Self { path, meta, joinings: None, saved: 0, last_save: Instant::now(), interval };
         if state.path.exists() {
             state.read(learner)?;
         }
@@ -61,8 +61,8 @@ impl State {
         if (Meta { step: 0, ..meta.clone() }) != self.meta {
             return Ok(());
         }
-        match floats(&arrays, SPECTRUM) {
-            Some(rates) => self.spectrum = Some(Spectrum::of_rates(rates.to_vec())),
+        match floats(&arrays, JOININGS) {
+            Some(steps) => self.joinings = Some(Joinings::new(steps.as_chunks().0.to_vec())),
             None => {
                 learner.set_weights(&without_prefix("weights.", &arrays)).map_err(|e| damaged(e.to_string()))?;
                 learner.set_progress(&without_prefix("progress.", &arrays)).map_err(|e| damaged(e.to_string()))?;
@@ -73,8 +73,8 @@ impl State {
     }
 
     /// The result, where there is one already.
-    pub(super) fn spectrum(&self) -> Option<Spectrum> {
-        self.spectrum.clone()
+    pub(super) fn joinings(&self) -> Option<Joinings> {
+        self.joinings.clone()
     }
 
     /// Steps that are done.
@@ -103,7 +103,7 @@ impl State {
     }
 
     /// Writes the result, which takes the place of the network.
-    pub(super) fn finish(&self, spectrum: &Spectrum) -> Result<(), TrainError> {
-        checkpoint::write(&self.path, &self.meta, &[float_array(SPECTRUM, spectrum.rates())])
+    pub(super) fn finish(&self, joinings: &Joinings) -> Result<(), TrainError> {
+        checkpoint::write(&self.path, &self.meta, &[float_array(JOININGS, joinings.steps().as_flattened())])
     }
 }

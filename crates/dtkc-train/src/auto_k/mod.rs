@@ -50,11 +50,11 @@ pub enum Figures {
         /// Clusters that were used, in the run that used fewer.
         used_clusters: usize,
     },
-    /// How well so many groups are apart as a network sees the items; the score is by how much worse one more group would
-    /// be: see [`dtkc_methods::dtkc::Spectrum::numbers`].
+    /// How well so many groups are apart as a network sees the items; the score is what they tell less half of what their
+    /// sizes would allow: see [`dtkc_methods::dtkc::Joinings`].
     Apart {
-        /// Probability with which a step from an item to a neighbour of it leaves the loosest of the groups.
-        leaving: f64,
+        /// What is lost when the two of them that are least apart are joined, as a part of what could be.
+        apart: f64,
         /// The same with one more group.
         further: f64,
     },
@@ -179,7 +179,7 @@ mod tests {
     fn both_kinds_come_back_from_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDir::create(folder.path(), Existing::Refuse).unwrap();
-        let groups = Figures::Apart { leaving: 0.01, further: 0.05 };
+        let groups = Figures::Apart { apart: 0.6, further: 0.05 };
         let trials = [trial(3), Trial { clusters: 4, score: 0.7, figures: groups }];
         write(&run, &trials).unwrap();
         assert_eq!(read(&run).unwrap(), trials);

@@ -19,6 +19,15 @@ pub(in super::super) fn coarsen(joint: &Square, k: usize, uneven: f64) -> Vec<us
     groups.iter().map(|group| left.partition_point(|l| l < group)).collect()
 }
 
+/// Mutual information and entropy of a row with 1, 2, 3 and more groups, while cells are joined in the order of [`coarsen`].
+pub(in super::super) fn joinings(joint: &Square, uneven: f64) -> Vec<[f64; 2]> {
+    let step = |groups: usize| {
+        let joined = joint.grouped(&coarsen(joint, groups, uneven), groups);
+        [joined.information(), joined.entropy()]
+    };
+    (1..=joint.side).map(step).collect()
+}
+
 /// The distribution while cells are joined. What joining a pair costs is kept up to date, because to compute all costs
 /// anew after every step would take the fourth power of the number of cells.
 struct Merger {
@@ -130,6 +139,15 @@ mod tests {
             merger.join(a, b);
             groups.iter_mut().filter(|g| **g == b).for_each(|g| *g = a);
         }
+    }
+
+    #[test]
+    fn nothing_is_told_by_one_group_and_all_by_as_many_as_there_are_cells() {
+        let joint = square(6, |i, j| 1.0 + 9.0 * f64::from(i == j));
+        let found = joinings(&joint, 0.5);
+        assert!(found.len() == 6 && found[0].iter().all(|value| value.abs() < 1e-12));
+        assert_eq!(found[5], [joint.information(), joint.entropy()]);
+        assert!(found.windows(2).all(|pair| pair[0][0] < pair[1][0] && pair[0][1] < pair[1][1]));
     }
 
     #[test]

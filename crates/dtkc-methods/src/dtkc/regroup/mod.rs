@@ -10,7 +10,7 @@ mod square;
 
 use burn::tensor::Tensor;
 
-pub(super) use coarsen::coarsen;
+pub(super) use coarsen::{coarsen, joinings};
 use cut::group;
 use dtkc_core::{Output, OutputLayer};
 pub(super) use square::Square;
