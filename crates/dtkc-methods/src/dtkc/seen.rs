@@ -196,9 +196,9 @@ impl Seen {
         rows
     }
 
-    /// What groups tell as they are joined, from twice so many on.
+    /// What groups tell as they are joined, from twice so many on, where there are images enough.
     pub(super) fn joinings(&self, clusters: usize, seed: u64, data: &dyn Passes) -> Result<Joinings, LearnError> {
-        let near = self.near(data)?;
+        let (near, clusters) = (self.near(data)?, clusters.min(self.len().div_ceil(2)));
         let grains = Grains { clusters, for_two: &FOR_TWO, residual: RESIDUAL, seed };
         let found = groupings(&near.graph(OUTLINES_FOR_THE_NUMBER), &grains, &|| data.stop())?;
         let joint = found.last().and_then(|most| Square::mean(&near.joints(&most.of, most.groups)));
@@ -308,6 +308,16 @@ mod tests {
         let found = answers(&seen, 2);
         assert!((0..60).all(|i| found[i] == found[usize::from(i % 3 == 2) * 2]), "{found:?}");
         assert_ne!(found[0], found[2]);
+    }
+
+    #[test]
+    fn few_images_tell_something_about_every_number() {
+        let images = &three_forms(true).images[..8 * 6];
+        let rows = [images, images].concat();
+        let mut few = Seen::default();
+        few.add(vec![0.0; 8 * 4], vec![0; 8], 6, &[rows]);
+        let numbers = few.joinings(15, 1, &Silent).unwrap().numbers(2, 7);
+        assert!(numbers.len() == 6 && numbers.iter().all(|number| number.score.is_finite()), "{numbers:?}");
     }
 
     #[test]
