@@ -1,14 +1,15 @@
 //! How many groups there are, by what is lost when they are joined.
 
-/// Part of what could be told about two groups that must be told, so that they are two: half of it.
-const TWO: f64 = 0.5;
+/// Part of what could be told about two groups that must be told, so that they are two. Half would be natural; on four sets of
+/// ten classes whatever lies between .543 and .599 finds nine to eleven, half of it twelve on one (REPRODUCING.md).
+const TWO: f64 = 0.57;
 
 /// Groups that are joined one after the other, and what is left of what they tell about each other.
 ///
 /// What the group of an item tells about the groups of those near it is mutual information. When two groups are joined some
 /// of it is lost: all that sizes allow where no item of one is near the other, nothing where near items are of both alike. Two
-/// groups are two where more than half is lost. So the number is where information less half of the entropy of sizes is largest;
-/// that asks neither for equal sizes nor for a gap.
+/// groups are two where more than a good half of that is lost. So the number is where information less that part of the entropy
+/// of sizes is largest; that asks neither for equal sizes nor for a gap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joinings {
     /// Mutual information and entropy of the sizes of 1, 2, 3 and more groups, nats.
@@ -24,7 +25,7 @@ pub struct Apart {
     pub apart: f64,
     /// The same with one more group.
     pub further: f64,
-    /// Information less half of the entropy of sizes, nats.
+    /// Information less a part of the entropy of sizes, nats.
     pub score: f64,
 }
 
@@ -86,9 +87,9 @@ mod tests {
     }
 
     #[test]
-    fn the_number_is_where_groups_are_more_than_half_apart() {
+    fn the_number_is_where_groups_are_apart() {
         assert_eq!(best(&joinings(&[0.95, 0.9, 0.8, 0.3, 0.2, 0.1])), 4);
-        assert_eq!(best(&joinings(&[0.9, 0.7, 0.6, 0.52, 0.48, 0.45])), 5);
+        assert_eq!(best(&joinings(&[0.9, 0.7, 0.6, 0.58, 0.56, 0.45])), 5);
         // One pair that is near each other does not hide groups that are apart.
         assert_eq!(best(&joinings(&[0.9, 0.45, 0.9, 0.9, 0.3])), 5);
     }
@@ -101,7 +102,7 @@ mod tests {
         for (number, [apart, further]) in found.iter().zip(parts) {
             assert!((number.apart - apart).abs() < 1e-12 && (number.further - further).abs() < 1e-12, "{number:?}");
         }
-        assert!((found[0].score - 0.4 * 2f64.ln()).abs() < 1e-12, "{found:?}");
+        assert!((found[0].score - (0.9 - TWO) * 2f64.ln()).abs() < 1e-12, "{found:?}");
         assert_eq!(found[2].score, found[3].score, "there is no fifth group");
     }
 

@@ -2,7 +2,8 @@
 //!
 //! The network finds them alike, so they are a group in its embedding, but it has put the group in the wrong place, and its own
 //! views and embeddings repeat that. Neighbours by outlines know nothing of what was learnt: where those of a group, its own
-//! images left out, lie in another cluster clearly more often than in the group's own, the group moves there.
+//! images left out, lie in another cluster clearly more often than in the group's own, also for each of the images that are
+//! there, the group moves there.
 
 use super::grains::{FEWEST, Grains, groupings};
 use crate::LearnError;
@@ -57,7 +58,8 @@ impl Stray {
     fn find(group: &[usize], clusters: &[u32], k: usize, near: &Neighbours) -> Option<Self> {
         let own = most(&counts(group.iter().map(|&image| clusters[image]), k));
         let images: Vec<usize> = group.iter().copied().filter(|&image| clusters[image] as usize == own).collect();
-        let size = clusters.iter().filter(|&&cluster| cluster as usize == own).count();
+        let size_of = |wanted: usize| clusters.iter().filter(|&&cluster| cluster as usize == wanted).count();
+        let size = size_of(own);
         // What most of a cluster is cannot have strayed into it.
         if images.len() < FEWEST || 2 * images.len() >= size {
             return None;
@@ -69,6 +71,9 @@ impl Stray {
         let home = most(&ties);
         let gain = ties[home].saturating_sub(stay);
         let is_clear = ties[home] as f64 > CLEARLY * stay as f64;
+        // Whatever is near to many things is nearest to some of the largest cluster.
+        let [there, left] = [size_of(home), size - images.len()].map(|images| images as f64);
+        let is_clear = is_clear && ties[home] as f64 * left > CLEARLY * stay as f64 * there;
         let is_no_chance = gain as f64 > DEVIATIONS * ((ties[home] + stay) as f64).sqrt();
         (is_clear && is_no_chance).then_some(Self { images, home: home as u32, gain })
     }
@@ -137,5 +142,18 @@ mod tests {
         let (graph, _) = forms();
         let near = Neighbours { count: 0, items: Vec::new(), squares: Vec::new() };
         assert_eq!(bring_home(&mut [0; 300], 2, (&graph, &near), 1, &|| false).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_large_cluster_does_not_draw_what_is_somewhat_like_it() {
+        // Of seven images near each of the first 20 two are others of its cluster and five of the other one.
+        let is_stray = |own: u32, there: u32| {
+            let clusters: Vec<u32> = (0..20 + own + there).map(|i| u32::from(i >= 20 + own)).collect();
+            let items = (0..20).flat_map(|_| [20, 21].into_iter().chain((20 + own..).take(5))).collect();
+            let near = Neighbours { count: 7, items, squares: Vec::new() };
+            Stray::find(&(0..20).collect::<Vec<_>>(), &clusters, 2, &near).is_some()
+        };
+        assert!(is_stray(60, 80), "both are about as large");
+        assert!(!is_stray(60, 400), "five of 400 are fewer than two of 60");
     }
 }

@@ -50,8 +50,8 @@ pub enum Figures {
         /// Clusters that were used, in the run that used fewer.
         used_clusters: usize,
     },
-    /// How well so many groups are apart as a network sees the items; the score is what they tell less half of what their
-    /// sizes would allow: see [`dtkc_methods::dtkc::Joinings`].
+    /// How well so many groups are apart as a network sees the items; the score is what they tell less a part of what
+    /// their sizes would allow: see [`dtkc_methods::dtkc::Joinings`].
     Apart {
         /// What is lost when the two of them that are least apart are joined, as a part of what could be.
         apart: f64,

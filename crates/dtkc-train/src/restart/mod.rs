@@ -1,5 +1,6 @@
 //! One restart: everything that training it changes.
 
+mod recent;
 mod store;
 
 use std::fmt;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::monitor::Monitor;
 
+pub use recent::Recent;
 pub use store::{BestMeta, Identity, Reached, StoredNetwork, copy, known_lines, reached, read_end};
 
 /// Why a restart ended.
@@ -48,7 +50,7 @@ impl fmt::Display for Ended {
 pub struct Best {
     /// The epoch, counted from 1.
     pub epoch: usize,
-    /// Its mean loss.
+    /// The mean loss up to its end.
     pub loss: f64,
     /// The learner's weights at its end.
     pub weights: Vec<NamedArray>,
@@ -94,6 +96,8 @@ pub struct Restart {
     pub monitor: Monitor,
     /// The best epoch of the stage so far.
     pub best: Option<Best>,
+    /// Losses of the last epochs.
+    pub recent: Recent,
     /// Epochs since the loss last fell.
     pub stale: usize,
     /// Whether the learner says that further epochs of the stage would change nothing that matters.
@@ -123,6 +127,7 @@ impl Restart {
             batch: 0,
             monitor,
             best: None,
+            recent: Recent::default(),
             stale: 0,
             converged: false,
             bad_steps: 0,
@@ -133,22 +138,32 @@ impl Restart {
         }
     }
 
-    /// Closes the current epoch with its mean loss: remembers the weights when it is the best so far. While the
-    /// loss itself still changes (`settled` is false), a later epoch always counts as better.
-    pub fn close_epoch(&mut self, settled: bool) {
+    /// Closes the current epoch: remembers the weights when the mean loss of so many epochs is the lowest so far. While the
+    /// loss itself still changes (`settled` is false), or there were fewer epochs, a later one always counts as better.
+    pub fn close_epoch(&mut self, settled: bool, window: usize) {
         let loss = self.monitor.loss();
         self.epoch += 1;
         self.batch = 0;
         self.monitor = Monitor::new(self.monitor.clusters());
-        let lower = self.best.as_ref().is_none_or(|best| loss < best.loss);
-        if lower || (!settled && loss.is_finite()) {
+        let mean = if settled { self.recent.mean_with(loss, window) } else { None };
+        let lower = |loss: f64| self.best.as_ref().is_none_or(|best| loss < best.loss);
+        if mean.map_or(loss.is_finite() || self.best.is_none(), lower) {
             // What is no measure yet is beaten by whatever is one.
-            let loss = if settled { loss } else { f64::INFINITY };
-            self.best = Some(Best { epoch: self.epoch, loss, weights: self.learner.weights() });
-            self.stale = 0;
+            self.remember(mean.filter(|mean| mean.is_finite()).unwrap_or(f64::INFINITY));
         } else {
             self.stale += 1;
         }
+    }
+
+    /// What was the best so far had other clusters: it is begun again with those that were made.
+    pub fn begin_again(&mut self) {
+        self.recent = Recent::default();
+        self.remember(f64::INFINITY);
+    }
+
+    fn remember(&mut self, loss: f64) {
+        self.best = Some(Best { epoch: self.epoch, loss, weights: self.learner.weights() });
+        self.stale = 0;
     }
 
     /// Goes on to the next stage, which starts from the weights as they are.
@@ -157,6 +172,7 @@ impl Restart {
         (self.entered, self.converged) = (false, false);
         (self.epoch, self.batch, self.stale, self.bad_steps) = (0, 0, 0, 0);
         self.best = None;
+        self.recent = Recent::default();
         self.monitor = Monitor::new(self.monitor.clusters());
     }
 }

@@ -6,7 +6,7 @@ use dtkc_core::{NamedArray, Values};
 use dtkc_methods::Learner;
 use serde::{Deserialize, Serialize};
 
-use super::{Best, Ended, Outcome, Restart};
+use super::{Best, Ended, Outcome, Recent, Restart};
 use crate::checkpoint::{self, float_array, floats, with_prefix, without_prefix};
 use crate::error::TrainError;
 use crate::monitor::Monitor;
@@ -144,6 +144,7 @@ impl Restart {
         arrays.extend(with_prefix("progress.", &self.learner.progress()));
         arrays.extend(self.monitor.save());
         arrays.push(float_array("round_losses", &self.round_losses));
+        arrays.push(float_array("recent", &self.recent.0));
         if let Some(best) = &self.best {
             arrays.push(float_array("best_loss", &[best.loss]));
             arrays.extend(with_prefix("best.", &best.weights));
@@ -186,6 +187,7 @@ impl Restart {
             batch: meta.batch,
             monitor,
             best,
+            recent: Recent(floats(&arrays, "recent").unwrap_or_default().to_vec()),
             stale: meta.stale,
             converged: meta.converged,
             bad_steps: meta.bad_steps,

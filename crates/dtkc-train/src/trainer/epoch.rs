@@ -15,6 +15,9 @@ use crate::summary::finite;
 /// So many steps in a row that are not finite end a restart.
 const MOST_BAD_STEPS: usize = 25;
 
+/// The loss of an epoch of few items is mostly chance: that of the last epochs with so many items in all is compared.
+const ENOUGH: usize = 2_000;
+
 /// Wall times of an epoch.
 #[derive(Default)]
 struct Times {
@@ -184,16 +187,24 @@ impl Trainer<'_> {
             machine: None,
         };
         record.inside = self.look_inside(restart, &place)?;
-        restart.close_epoch(restart.learner.is_settled(&place));
+        restart.close_epoch(restart.learner.is_settled(&place), self.window());
         if place.stage + 1 == self.stages.len() && self.compared.contains(&place.done) {
             let loss = self.comparison_loss(restart)?;
             restart.round_losses.push(loss);
         }
         let end = restart.learner.end_epoch(&place, &mut self.data)?;
         (record.regrouped, restart.converged) = (end.regrouped, end.converged);
+        if end.regrouped {
+            restart.begin_again();
+        }
         self.journal.append(&record)?;
         self.console.epoch(&record, restart.learner.clusters());
         Ok(())
+    }
+
+    /// Epochs whose mean loss is compared.
+    fn window(&self) -> usize {
+        (ENOUGH / self.config.data.items.max(1)).max(1)
     }
 
     /// Agreement of the labels with the clusters that the items got while they were trained on: free, and good
