@@ -97,7 +97,7 @@ def joints(clusters, near):
     return found
 
 
-def worth(joint, uneven=UNEVEN):
+def worth(joint, uneven):
     return plogp(joint).sum() - (2 - uneven) * plogp(joint.sum(0)).sum()
 
 

@@ -110,6 +110,11 @@ impl Near {
             .collect()
     }
 
+    /// How often two groups are near each other, each way to be near counting as much; `None` where there is none.
+    fn joint(&self, grouping: &Grouping) -> Option<Square> {
+        Square::mean(&self.joints(&grouping.of, grouping.groups))
+    }
+
     /// What the cluster of an image tells about the clusters of those near it, in nats: the mutual information less a part of the
     /// entropy of sizes, summed over the ways to be near. It is large where what is near shares a cluster and no cluster is split
     /// while others are joined.
@@ -119,8 +124,7 @@ impl Near {
 
     /// Groups as clusters: where there are more, those are joined one after the other that lose the least of what is told.
     fn joined(&self, grouping: &Grouping, k: usize) -> Option<Candidate> {
-        let joint = Square::mean(&self.joints(&grouping.of, grouping.groups))?;
-        let joined = coarsen(&joint, k, UNEVEN);
+        let joined = coarsen(&self.joint(grouping)?, k, UNEVEN);
         let clusters: Vec<u32> = grouping.of.iter().map(|&group| joined[group as usize] as u32).collect();
         Some(Candidate { told: self.told(&clusters, k), clusters })
     }
@@ -201,8 +205,8 @@ impl Seen {
         let (near, clusters) = (self.near(data)?, clusters.min(self.len().div_ceil(2)));
         let grains = Grains { clusters, for_two: &FOR_TWO, residual: RESIDUAL, seed };
         let found = groupings(&near.graph(OUTLINES_FOR_THE_NUMBER), &grains, &|| data.stop())?;
-        let joint = found.last().and_then(|most| Square::mean(&near.joints(&most.of, most.groups)));
-        let joint = joint.ok_or_else(|| LearnError::Unsuitable(NO_GROUPS.into()))?;
+        let joint =
+            found.last().and_then(|most| near.joint(most)).ok_or_else(|| LearnError::Unsuitable(NO_GROUPS.into()))?;
         Ok(Joinings::new(joinings(&joint, Joinings::UNEVEN)))
     }
 

@@ -70,10 +70,10 @@ impl Stray {
         let stay = std::mem::take(&mut ties[own]);
         let home = most(&ties);
         let gain = ties[home].saturating_sub(stay);
-        let is_clear = ties[home] as f64 > CLEARLY * stay as f64;
-        // Whatever is near to many things is nearest to some of the largest cluster.
         let [there, left] = [size_of(home), size - images.len()].map(|images| images as f64);
-        let is_clear = is_clear && ties[home] as f64 * left > CLEARLY * stay as f64 * there;
+        let (home_ties, own_ties) = (ties[home] as f64, CLEARLY * stay as f64);
+        // Whatever is near to many things is nearest to some of the largest cluster: for each of its images, too.
+        let is_clear = home_ties > own_ties && home_ties * left > own_ties * there;
         let is_no_chance = gain as f64 > DEVIATIONS * ((ties[home] + stay) as f64).sqrt();
         (is_clear && is_no_chance).then_some(Self { images, home: home as u32, gain })
     }

@@ -15,7 +15,7 @@ use crate::summary::finite;
 /// So many steps in a row that are not finite end a restart.
 const MOST_BAD_STEPS: usize = 25;
 
-/// The loss of an epoch of few items is mostly chance: that of the last epochs with so many items in all is compared.
+/// The loss of an epoch of few items is mostly chance: that of as many epochs is compared as so many items are enough for.
 const ENOUGH: usize = 2_000;
 
 /// Wall times of an epoch.

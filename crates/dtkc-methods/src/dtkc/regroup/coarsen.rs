@@ -6,26 +6,35 @@ use super::square::{Square, plogp};
 /// lose the least mutual information between row and column, less so much of the entropy of a row: 0 favours groups of equal
 /// size, more lets large ones be.
 pub(in super::super) fn coarsen(joint: &Square, k: usize, uneven: f64) -> Vec<usize> {
-    let mut groups: Vec<usize> = (0..joint.side).collect();
-    let mut merger = Merger::new(joint, uneven);
-    for _ in k..joint.side {
-        let (a, b) = merger.cheapest();
-        merger.join(a, b);
-        groups.iter_mut().filter(|group| **group == b).for_each(|group| *group = a);
-    }
-    // Numbers of the groups that are left, from 0.
-    let mut left = merger.alive;
-    left.sort_unstable();
-    groups.iter().map(|group| left.partition_point(|l| l < group)).collect()
+    joined(joint, uneven).nth(joint.side.saturating_sub(k)).unwrap_or_default()
 }
 
 /// Mutual information and entropy of a row with 1, 2, 3 and more groups, while cells are joined in the order of [`coarsen`].
 pub(in super::super) fn joinings(joint: &Square, uneven: f64) -> Vec<[f64; 2]> {
-    let step = |groups: usize| {
-        let joined = joint.grouped(&coarsen(joint, groups, uneven), groups);
-        [joined.information(), joined.entropy()]
+    let step = |(merged, cells): (usize, Vec<usize>)| {
+        let groups = joint.grouped(&cells, joint.side - merged);
+        [groups.information(), groups.entropy()]
     };
-    (1..=joint.side).map(step).collect()
+    let mut steps: Vec<_> = joined(joint, uneven).enumerate().map(step).collect();
+    steps.reverse();
+    steps
+}
+
+/// The group of every cell, numbered from 0: first each is one by itself, then one pair of groups after the other is joined,
+/// until there is one group.
+fn joined(joint: &Square, uneven: f64) -> impl Iterator<Item = Vec<usize>> {
+    let mut groups: Vec<usize> = (0..joint.side).collect();
+    let mut merger = Merger::new(joint, uneven);
+    (0..joint.side).map(move |merged| {
+        if merged > 0 {
+            let (a, b) = merger.cheapest();
+            merger.join(a, b);
+            groups.iter_mut().filter(|group| **group == b).for_each(|group| *group = a);
+        }
+        let mut left = merger.alive.clone();
+        left.sort_unstable();
+        groups.iter().map(|group| left.partition_point(|l| l < group)).collect()
+    })
 }
 
 /// The distribution while cells are joined. What joining a pair costs is kept up to date, because to compute all costs
